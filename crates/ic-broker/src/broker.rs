@@ -92,7 +92,7 @@ pub struct Broker {
 }
 
 /// A call as a client asks for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Asked {
     /// The name under which the tool was offered.
     pub name: String,
@@ -312,6 +312,11 @@ impl Broker {
             Verdict::Allow(_) => true,
             Verdict::Deny(_) | Verdict::Escalate(_) => false,
         }
+    }
+
+    /// Returns what judges the calls, for whoever has to keep to the same policy: the cage of an agent.
+    pub fn judge(&self) -> &Arc<Judge> {
+        &self.judge
     }
 
     /// Returns what the rules of the policy say, in order.

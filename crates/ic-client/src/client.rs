@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use ic_backend::caller::{Ear, Outbox};
 use ic_backend::levels::{Level, Wish};
-use ic_broker::broker::{Broker, ListKind};
+use ic_broker::broker::{Asked, Broker, ListKind, Reply};
 use ic_judge::method::CallMethod;
 use ic_mcp::{
     Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError,
@@ -68,11 +68,25 @@ pub trait Open {
         false
     }
 
+    /// Returns who is told of each call of a tool, if somebody is.
+    fn watcher(&self) -> Option<Arc<dyn CallWatcher>> {
+        None
+    }
+
     /// Opens it.
     fn open(
         &mut self,
         client: &ClientInfo,
     ) -> impl Future<Output = Result<Arc<Broker>, Self::Error>>;
+}
+
+/// Somebody who is told of a client's calls; nothing waits for them, and they decide nothing.
+pub trait CallWatcher: Send + Sync {
+    /// A call came.
+    fn calling(&self, asked: &Asked);
+
+    /// It was answered.
+    fn called(&self, asked: &Asked, reply: &Reply);
 }
 
 /// How serving a client ended.

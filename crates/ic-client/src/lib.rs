@@ -15,6 +15,7 @@
 //! - What a client may ask is a closed list.
 //! - Every queue has an end, and a client that does not read slows down nobody but itself.
 
+pub mod bridge;
 pub mod client;
 pub mod socket;
 pub mod stdio;

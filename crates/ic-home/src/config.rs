@@ -132,6 +132,8 @@ pub struct TurnBudget {
 pub struct AgentConfig {
     /// What a session may use.
     pub budget: AgentBudget,
+    /// Sessions of agents of others at the same time.
+    pub concurrent_sessions_max: u64,
     /// Logins: tokens, or paths of the agents' own files.
     pub logins: BTreeMap<String, ApiKey>,
 }
@@ -273,6 +275,7 @@ impl Reader<'_> {
                 duration_max: self.seconds_or_off("agent.budget.maxSessionSeconds")?,
                 cost_usd_max: self.decimal_or_off("agent.budget.maxEstimatedCostUsd")?,
             },
+            concurrent_sessions_max: self.whole("agent.maxConcurrentSessions")?,
             logins: logins.map(|(agent, login)| (agent.to_owned(), login.clone())).collect(),
         })
     }

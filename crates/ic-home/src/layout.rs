@@ -150,6 +150,16 @@ impl Home {
         self.at("servers")
     }
 
+    /// Returns the directory in which each agent of others that we installed has one of its own.
+    pub fn installed_agents(&self) -> PathBuf {
+        self.at("agents")
+    }
+
+    /// Returns the lock of a place among the sessions of agents that may run at the same time.
+    pub fn agent_place(&self, number: u64) -> PathBuf {
+        self.locks().join(format!("agent-{number}.lock"))
+    }
+
     /// Returns the directory of Python packages that were installed before, by their hash.
     pub fn wheels(&self) -> PathBuf {
         self.at("wheels")

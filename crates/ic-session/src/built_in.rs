@@ -204,6 +204,16 @@ impl SessionHandle for BuiltIn {
     }
 }
 
+impl session::Attended for BuiltIn {
+    fn news(&self) -> &News {
+        Self::news(self)
+    }
+
+    fn questions(&self) -> &Questions {
+        Self::questions(self)
+    }
+}
+
 impl session::Conversation for BuiltIn {
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {
         let message = message.to_owned();

@@ -283,6 +283,18 @@ fn object(json: Option<Json>) -> Option<Object> {
     }
 }
 
+/// Says what became of a call that somebody else made.
+pub(crate) fn call_fate(reply: &Reply) -> CallFate {
+    if matches!(reply, Reply::Nothing) {
+        return CallFate::Cancelled;
+    }
+    match called(reply.clone()) {
+        Called::Done { .. } => CallFate::Done,
+        Called::Failed { message } => CallFate::Failed(message),
+        Called::Denied(denial) => CallFate::Refused(denial.message),
+    }
+}
+
 /// Reads what the broker says.
 fn called(reply: Reply) -> Called {
     let (is_refused, text) = match reply {
@@ -345,7 +357,7 @@ fn resource(resource: Option<&Json>) -> String {
 }
 
 /// Tells people what a call is about, shortly: `path=notes.txt content="…" (1200 characters)`.
-fn summary(arguments: &Object) -> String {
+pub(crate) fn summary(arguments: &Object) -> String {
     let mut summary = String::new();
     for (key, value) in arguments.iter() {
         if !summary.is_empty() {

@@ -49,6 +49,8 @@ pub struct Description<'a> {
 pub enum SessionKind {
     /// The built-in agent, asked by a person.
     BuiltIn,
+    /// An agent of others, in its cage, asked by a person.
+    Agent,
     /// A script of a person's, without a model.
     Script,
     /// An MCP client of somebody else's.
@@ -155,7 +157,7 @@ impl SessionDirectory {
             metadata.description = Some(about.to_owned());
         }
         metadata.begins_with(description.task.unwrap_or_default());
-        if description.kind != SessionKind::BuiltIn {
+        if !description.kind.is_conversation() {
             // In a conversation that is whenever something is said.
             metadata.touch(now);
         }
@@ -199,6 +201,26 @@ impl SessionDirectory {
         self.path.join("worker")
     }
 
+    /// Returns the home of an agent of others: the agent's own to write, and to no process of ours to open.
+    pub fn agent_state(&self) -> PathBuf {
+        self.path.join("agent-state")
+    }
+
+    /// Returns the directory of the files that an agent of others is shown.
+    pub fn orientation(&self) -> PathBuf {
+        self.path.join("orientation")
+    }
+
+    /// Returns the directory that the cage of an agent of others may call its own.
+    pub fn agent_cage(&self) -> PathBuf {
+        self.path.join("agent-cage")
+    }
+
+    /// Returns where files are kept that an agent may not have written.
+    pub fn quarantine(&self) -> PathBuf {
+        self.path.join("quarantine")
+    }
+
     /// Returns the file for whatever is neither a record nor for a person.
     pub fn log(&self) -> PathBuf {
         self.path.join("session.log")
@@ -217,15 +239,24 @@ impl SessionDirectory {
 impl SessionKind {
     /// Returns the kind of that name.
     pub fn of(name: &str) -> Option<Self> {
-        [Self::BuiltIn, Self::Script, Self::Proxy, Self::Gate]
+        [Self::BuiltIn, Self::Agent, Self::Script, Self::Proxy, Self::Gate]
             .into_iter()
             .find(|it| it.as_str() == name)
+    }
+
+    /// Returns whether a person talks with it.
+    pub fn is_conversation(self) -> bool {
+        match self {
+            Self::BuiltIn | Self::Agent => true,
+            Self::Script | Self::Proxy | Self::Gate => false,
+        }
     }
 
     /// Returns its name, as it is written down.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
+            Self::Agent => "agent",
             Self::Script => "script",
             Self::Proxy => "proxy",
             Self::Gate => "mitm",

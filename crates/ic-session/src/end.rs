@@ -77,7 +77,7 @@ impl Drop for End {
 }
 
 impl Owned {
-    async fn end(self) -> Result<(), AuditError> {
+    pub(crate) async fn end(self) -> Result<(), AuditError> {
         // Before the servers end, which takes a while: nobody should answer what nobody asks.
         self.desk.close().await;
         self.tasks.close();

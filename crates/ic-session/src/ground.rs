@@ -19,9 +19,11 @@ use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
 use ic_types::{AbsolutePath, Json, Object, SessionId, SessionName, Timestamp};
+use tokio_util::task::TaskTracker;
 
 use crate::desk::{AtTerminal, OpenDesk, Wait};
 use crate::directory::{Description, DirectoryError, SessionDirectory, SessionKind};
+use crate::end::Owned;
 use crate::notify::Notifier;
 use crate::session::{Info, Status};
 
@@ -272,6 +274,14 @@ impl Opening<'_> {
         let servers = self.servers.iter().map(|(name, _)| Json::from(name.as_str()));
         event.insert("servers", servers.collect::<Vec<_>>());
         event
+    }
+}
+
+impl Ground {
+    /// Ends a session that was opened and that nothing was made of.
+    pub async fn close(self) -> Result<(), AuditError> {
+        let Self { broker, log, desk, .. } = self;
+        Owned { desk, broker, log, tasks: TaskTracker::new() }.end().await
     }
 }
 

@@ -6,13 +6,14 @@
 //!
 //! ```text
 //! Opening ─▶ Ground (directory, log, desk, broker) ─▶ Workbench (+ sandbox) ─▶ BuiltIn (+ agent)
-//!                     └─▶ ProxySession (+ a client)          └─▶ a script
+//!                     ├─▶ ProxySession (+ a client)          └─▶ a script
+//!                     └─▶ AgentSession (+ an agent of others in its cage, the model gate)
 //! ```
 //!
 //! Reading order: [`session`] (the traits), [`directory`] (where a session is kept), [`desk`] and
 //! [`ground`] (what every session stands on), `end` (how every session ends), [`proxy`] (a client's),
 //! [`workbench`] and `calls` (how code runs under policy),
-//! `discretion`, `code` and [`built_in`] (the agent), [`repository`] (what a person lets it begin
+//! `discretion`, `code` and [`built_in`] (the agent), [`agent_session`] (an agent of others), [`repository`] (what a person lets it begin
 //! with), [`news`] and [`questions`] (what is told and asked),
 //! `notify` (how the user is called), [`journal`].
 //!
@@ -24,6 +25,7 @@
 //! - No key of ours is in what a model says, once it has passed `discretion`.
 //! - What a session owns ends with it: closing leaves no process, and a second time does nothing.
 
+pub mod agent_session;
 pub mod built_in;
 mod calls;
 mod code;
@@ -41,6 +43,7 @@ pub mod repository;
 pub mod session;
 pub mod workbench;
 
+pub use agent_session::{AgentParts, AgentSession, BRIDGE, GateNews};
 pub use built_in::{BuiltIn, Mind};
 pub use desk::{AtTerminal, OpenDesk, Seat, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
@@ -51,7 +54,7 @@ pub use proxy::ProxySession;
 pub use questions::Questions;
 pub use repository::NotCloned;
 pub use session::{
-    Answering, Closing, Conversation, Diagnostic, Dimension, Info, ResolveError, SessionError,
-    SessionHandle, Snapshot, Spent, Status, Turn, TurnUsage, Unanswered,
+    Answering, Attended, Closing, Conversation, Diagnostic, Dimension, Info, ResolveError,
+    SessionError, SessionHandle, Snapshot, Spent, Status, Turn, TurnUsage, Unanswered,
 };
 pub use workbench::{WORKER, Workbench};

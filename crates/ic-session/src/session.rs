@@ -18,7 +18,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::directory::SessionKind;
-use crate::news::Event;
+use crate::news::{Event, News};
+use crate::questions::Questions;
 
 /// A session of any kind that runs: the built-in agent's, a script's, a client's.
 pub trait SessionHandle: Send + Sync {
@@ -57,6 +58,15 @@ pub trait Conversation: SessionHandle {
 
     /// Saves the conversation as far as it has come, also where that is not done with every step.
     fn save(&self) -> Result<(), SessionError>;
+}
+
+/// A conversation whose events and questions a terminal shows.
+pub trait Attended: Conversation {
+    /// Returns what happens, and what was counted.
+    fn news(&self) -> &News;
+
+    /// Returns what waits for a person.
+    fn questions(&self) -> &Questions;
 }
 
 /// An answer that is under way.

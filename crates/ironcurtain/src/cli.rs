@@ -9,8 +9,8 @@ use ic_home::Environment;
 use ic_trace::{Format, TraceError, TraceSpec};
 
 use crate::commands::{
-    AFTER_HELP, approvals::ApprovalsCommand, audit::AuditCommand, ca::CaCommand,
-    cleanup::CleanupArgs, clients::ClientsCommand, compile_policy::CompileArgs,
+    AFTER_HELP, agents::AgentsCommand, approvals::ApprovalsCommand, audit::AuditCommand,
+    ca::CaCommand, cleanup::CleanupArgs, clients::ClientsCommand, compile_policy::CompileArgs,
     completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs,
     grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
     mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs, servers::ServersCommand,
@@ -133,6 +133,9 @@ pub(crate) enum Command {
     /// Connect an MCP client, such as Claude Code or Codex, to `ironcurtain proxy`
     #[command(subcommand)]
     Clients(ClientsCommand),
+    /// Install, list, update and remove agents such as Claude Code
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// Add, list, test, review and trust MCP servers
     #[command(subcommand)]
     Servers(ServersCommand),

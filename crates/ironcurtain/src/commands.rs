@@ -1,5 +1,6 @@
 //! One file per command, and what they share: exit codes and dispatch.
 
+pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod ca;
@@ -97,6 +98,7 @@ pub(crate) fn run(
         Command::Cleanup(args) => cleanup::run(&args, environment, screen),
         Command::Usage(args) => usage::run(&args, environment, screen),
         Command::Clients(command) => clients::run(command, environment, screen),
+        Command::Agents(command) => agents::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::CompilePolicy(args) => compile_policy::run(&args, environment, screen),

@@ -2,6 +2,7 @@
 //!
 //! No logic lives here; each command is a file in `commands/`.
 
+mod agents;
 mod cli;
 mod commands;
 mod error;
@@ -57,6 +58,10 @@ fn main() -> ExitCode {
     // Likewise: what sees to a server's doings whose session was killed.
     if first.as_ref().is_some_and(|first| first == ic_confine::SETTLE) {
         return ic_backend::run_settling(arguments);
+    }
+    // Likewise: what speaks MCP for an agent of others, in that agent's cage.
+    if first.as_ref().is_some_and(|first| first == ic_session::BRIDGE) {
+        return ic_client::bridge::run(arguments);
     }
     // Likewise: code of the agent's runs behind this, in a cage.
     if first.is_some_and(|first| first == ic_session::WORKER) {

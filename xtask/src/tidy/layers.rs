@@ -9,6 +9,7 @@ const ROWS: [&[&str]; 11] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
     &[
+        "ic-adapter",
         "ic-analysis",
         "ic-constitution",
         "ic-confine",

@@ -6,9 +6,10 @@ use super::text::mentions;
 use super::tree::{SourceFile, Tree};
 
 /// The crates whose functions depend on their arguments alone.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "ic-types",
     "ic-policy",
+    "ic-adapter",
     "ic-analysis",
     "ic-constitution",
     "ic-mcp",

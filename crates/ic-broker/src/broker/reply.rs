@@ -11,7 +11,7 @@ use crate::refusal::RefusalKind;
 const REFUSED: i64 = -32_000;
 
 /// What is said to the client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Reply {
     /// The result of the call, as JSON.
     Result(String),

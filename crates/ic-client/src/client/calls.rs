@@ -126,8 +126,15 @@ impl<O: Open> Client<O> {
         let (progress, turn) = (self.progress(token, &broker), broker.turn(&asked.name));
         let flight = Flight::new(airborne.cancel.clone(), self.left.clone(), progress, turn)
             .of_client(Arc::clone(&self.ear));
+        let watched = self.open.watcher().map(|watcher| (watcher, asked.clone()));
+        if let Some((watcher, asked)) = &watched {
+            watcher.calling(asked);
+        }
         self.calls.spawn(async move {
             let reply = broker.call(asked, flight).await;
+            if let Some((watcher, asked)) = &watched {
+                watcher.called(asked, &reply);
+            }
             airborne.land(reply).await;
         });
         Ok(())

@@ -152,6 +152,12 @@ pub static KEYS: &[Key] = &[
     )
     .default("null"),
     key(
+        "agent.maxConcurrentSessions",
+        Kind::Whole { min: 1, max: 1_000 },
+        "sessions of other agents that may run at the same time",
+    )
+    .default("5"),
+    key(
         "agent.login.<agent>",
         Kind::Secret,
         "login of one agent: a long-lived token, or the path of the agent's own login file",

@@ -84,6 +84,7 @@ const ROWS: &[Row] = &[
     ("agent.budget.maxSessionSeconds", "6", "6", |it| {
         option(it.agent.budget.duration_max.map(|it| it.as_secs()))
     }),
+    ("agent.maxConcurrentSessions", "3", "3", |it| it.agent.concurrent_sessions_max.to_string()),
     ("agent.login.codex", r#""/x/auth.json""#, SECRET, |it| is_set(it.agent.logins.get("codex"))),
     ("audit.sync", r#""each""#, "Each", |it| format!("{:?}", it.audit_sync)),
     ("audit.maxMiB", "7", "7", |it| it.audit_mib_max.to_string()),

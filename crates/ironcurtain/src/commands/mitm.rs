@@ -7,17 +7,19 @@
 
 mod caged;
 mod record;
-mod way;
+pub(crate) mod way;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_client::socket::Socket;
+use ic_egress::Egress;
 use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_mitm::{
-    Accept, AuditLedger, Authority, Budget, Gate, GateSpec, Limits, Listener, Stream, Surroundings,
+    Accept, AuditLedger, Authority, Budget, Gate, GateSpec, Ledger, Limits, Listener, Stream,
+    Surroundings,
 };
 use ic_model::Cost;
 use ic_types::Provider;
@@ -115,8 +117,21 @@ async fn execute(
 
 /// Opens the gate.
 fn open(session: &Session, home: &Home, wanted: &way::Wanted<'_>) -> Result<Arc<Gate>, Failure> {
+    let ledger = Arc::new(AuditLedger::new(Arc::clone(&session.log)));
+    let gate = open_gate(wanted, home, &session.egress(), ledger)?;
+    session.write_certificate(gate.certificate())?;
+    Ok(gate)
+}
+
+/// Opens the gate to the provider that is wanted, with the budget of a session.
+pub(crate) fn open_gate(
+    wanted: &way::Wanted<'_>,
+    home: &Home,
+    egress: &Egress,
+    ledger: Arc<dyn Ledger>,
+) -> Result<Arc<Gate>, Failure> {
     let way::Wanted { provider, config, environment, .. } = *wanted;
-    let (place, pay) = wanted.find(session.egress())?;
+    let (place, pay) = wanted.find(egress.clone())?;
     let budget = &config.agent.budget;
     let spec = GateSpec {
         provider,
@@ -130,14 +145,12 @@ fn open(session: &Session, home: &Home, wanted: &way::Wanted<'_>) -> Result<Arc<
         },
         limits: Limits::SESSION,
         authority: Authority::open(home, SystemClock.now()).map_err(|it| unusable(&it))?,
-        egress: session.egress(),
+        egress: egress.clone(),
         network: environment.network(),
-        ledger: Arc::new(AuditLedger::new(Arc::clone(&session.log))),
+        ledger,
         clock: Arc::new(SystemClock),
     };
-    let gate = Gate::open(spec).map_err(|error| Failure::environment(chain(&error)))?;
-    session.write_certificate(gate.certificate())?;
-    Ok(gate)
+    Gate::open(spec).map_err(|error| Failure::environment(chain(&error)))
 }
 
 /// Runs the gate without a program, until somebody ends it.

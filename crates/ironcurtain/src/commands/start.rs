@@ -1,8 +1,9 @@
-//! `ironcurtain start`: the built-in agent does a task under policy.
+//! `ironcurtain start`: the built-in agent, or one of others, does a task under policy.
 //!
 //! With a task, one message, and the answer on standard output; without, a conversation. What the agent
 //! does is shown on standard error as it happens; a call that needs a person is asked about there.
 
+mod agent;
 mod conversation;
 mod greeting;
 mod here;
@@ -14,8 +15,9 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ic_adapter::Adapter;
 use ic_agent::Limits;
-use ic_home::Environment;
+use ic_home::{Environment, Home};
 use ic_model::ModelName;
 use ic_opening::Thinker;
 use ic_opening::policy::Wanted;
@@ -23,14 +25,15 @@ use ic_opening::workspace::workspace_at;
 use ic_opening::{Fault, Opened, SessionWanted};
 use ic_policy::SandboxKind;
 use ic_session::{
-    AtTerminal, BuiltIn, Conversation as _, Journal, Mind, News, SessionDirectory, SessionError,
-    SessionHandle as _, SessionKind, Wait, Workbench,
+    AtTerminal, Attended, BuiltIn, Journal, Mind, News, SessionDirectory, SessionError,
+    SessionKind, Wait, Workbench,
 };
 use ic_store::Metadata;
 use ic_types::{SessionId, SessionName};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::commands::{Exit, agents};
 use crate::error::Failure;
 use crate::ledger::{Ledger, Since};
 use crate::opening;
@@ -44,7 +47,7 @@ use self::repository::Came;
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
 
-/// Let the built-in agent do a task under the policy, or talk with it
+/// Let an agent do a task under the policy, or talk with it
 ///
 /// With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
 /// commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but
@@ -52,10 +55,20 @@ const AGENT: &str = "built-in";
 /// was cancelled, and with 1 if it failed. Without a key the offline model is used, which understands
 /// a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct StartArgs {
     /// What the agent should do; without it, a conversation
     #[arg(value_name = "TASK")]
     task: Vec<String>,
+    /// Agent to run instead of the built-in one, such as `claude-code`, in a cage
+    ///
+    /// It uses its own tools in the workspace, without network; what it does elsewhere goes through the
+    /// policy. `--list-agents` shows which there are.
+    #[arg(long, value_name = "A", conflicts_with = "repo")]
+    agent: Option<String>,
+    /// List the agents and which are installed, then exit
+    #[arg(long)]
+    list_agents: bool,
     /// Directory of your own to work in; changing files that your tools run needs approval
     ///
     /// Without it the agent works in a new directory that is made for the session. At a terminal in a
@@ -110,6 +123,10 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
+    if args.list_agents {
+        agents::list(&home(environment)?, false, screen)?;
+        return Ok(Exit::Success);
+    }
     // Words that a shell has taken apart.
     let task = (!args.task.is_empty()).then(|| args.task.join(" "));
     if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
@@ -119,14 +136,15 @@ pub(crate) fn run(
         repository::check(url)?;
     }
     let resumed = args.resumed(environment)?;
+    let adapter = agent::chosen(args.agent.as_deref(), resumed.as_ref())?;
     let is_filled = resume::is_filled(resumed.as_ref(), environment)?;
     let workspace = match is_filled {
         true => args.workspace.clone(),
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
     };
-    let thinker = Thinker::choose(args.model.as_deref(), environment)?;
     let runtime = runtime()?;
-    if task.is_none() && resumed.is_none() && thinker.is_without_key {
+    let actor = Actor::choose(adapter, args.model.as_deref(), environment, screen)?;
+    if task.is_none() && resumed.is_none() && actor.is_without_key() {
         greeting::greet_once(environment, &runtime, screen)?;
     }
     let workspace = match args.is_place_open(resumed.as_ref()) {
@@ -151,18 +169,65 @@ pub(crate) fn run(
         },
         about: args.description.as_deref(),
         resumed,
-        kind: SessionKind::BuiltIn,
-        agent: AGENT,
+        kind: actor.kind(),
+        agent: actor.name(),
         task: task.as_deref(),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
     let errand = Errand { task: task.as_deref(), repo: args.repo.as_deref(), json: args.json };
-    let ended = runtime.block_on(run_session(errand, thinker, session, environment, screen));
+    let ended = match actor {
+        Actor::BuiltIn(thinker) => {
+            runtime.block_on(run_session(errand, thinker, session, environment, screen))
+        }
+        Actor::Other(chosen) => {
+            runtime.block_on(agent::run_session(errand, *chosen, session, environment, screen))
+        }
+    };
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
     ended
+}
+
+/// Who acts in the session.
+#[derive(Debug)]
+enum Actor {
+    BuiltIn(Thinker),
+    Other(Box<agent::Chosen>),
+}
+
+impl Actor {
+    /// Finds what the agent needs, before anything is made.
+    fn choose(
+        adapter: Option<&'static dyn Adapter>,
+        model: Option<&str>,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let Some(adapter) = adapter else {
+            return Ok(Self::BuiltIn(Thinker::choose(model, environment)?));
+        };
+        Ok(Self::Other(Box::new(agent::Chosen::find(adapter, model, environment, screen)?)))
+    }
+
+    fn is_without_key(&self) -> bool {
+        matches!(self, Self::BuiltIn(thinker) if thinker.is_without_key)
+    }
+
+    fn kind(&self) -> SessionKind {
+        match self {
+            Self::BuiltIn(_) => SessionKind::BuiltIn,
+            Self::Other(_) => SessionKind::Agent,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::BuiltIn(_) => AGENT,
+            Self::Other(chosen) => chosen.name(),
+        }
+    }
 }
 
 /// What the session is for.
@@ -217,6 +282,28 @@ async fn run_session(
     };
     let mind = Mind { model, prices, limits, sandbox, notes };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
+    let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
+    Box::pin(attend(&session, errand, attendance, (environment, signals), screen)).await
+}
+
+/// What a session is attended with.
+struct Attendance {
+    terminal: Option<Tty>,
+    surroundings: Surroundings,
+    home: Home,
+    sessions_max: u64,
+    record: PathBuf,
+}
+
+/// Sends the task or holds a conversation, ends the session, and says what it did.
+async fn attend(
+    session: &dyn Attended,
+    errand: Errand<'_>,
+    attendance: Attendance,
+    (environment, mut signals): (&Environment, Signals),
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let Attendance { terminal, surroundings, home, sessions_max, record } = attendance;
     let Some(task) = errand.task else {
         let held = conversation::hold(session, surroundings, terminal, signals, screen).await;
         resume::make_room(&home, sessions_max, screen);
@@ -224,7 +311,7 @@ async fn run_session(
     };
     let always = surroundings.always;
     let seat = Seat { terminal, environment, between: "thinking", always };
-    let performed = perform(&session, (task, errand.json), seat, &mut signals, screen).await;
+    let performed = perform(session, (task, errand.json), seat, &mut signals, screen).await;
     let closed = session.close().await;
     let (ended, showing) = performed?;
     let exit = report(ended, session.news().tally().unanswered, showing, screen);
@@ -233,7 +320,7 @@ async fn run_session(
         screen.json(&closed.to_string())?;
     }
     summarise((session.news(), &session.info().id), &record, screen);
-    name_continuing(&session, screen);
+    name_continuing(session, screen);
     resume::make_room(&home, sessions_max, screen);
     closed.map_err(failed)?;
     exit
@@ -241,7 +328,7 @@ async fn run_session(
 
 /// Sends the task, and lets the person look on.
 async fn perform(
-    session: &BuiltIn,
+    session: &dyn Attended,
     (task, is_scripted): (&str, bool),
     seat: Seat<'_>,
     signals: &mut Signals,
@@ -359,7 +446,7 @@ fn summarise((news, id): (&News, &SessionId), record: &Path, screen: &mut Screen
 }
 
 /// Says how to go on, if something was said.
-fn name_continuing(session: &BuiltIn, screen: &mut Screen) {
+fn name_continuing(session: &dyn Attended, screen: &mut Screen) {
     if 0 < session.info().turn_count {
         screen.notice("to continue this session: ironcurtain start --continue");
     }

@@ -12,6 +12,7 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod agents;
 mod analysis;
 mod approvals;
 mod audit;

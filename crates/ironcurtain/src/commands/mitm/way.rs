@@ -17,17 +17,17 @@ use crate::installer::real_path;
 
 /// What is asked for.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) provider: Provider,
+pub(crate) struct Wanted<'a> {
+    pub(crate) provider: Provider,
     /// The agent whose login is used instead of an API key.
-    pub(super) login: Option<&'a str>,
-    pub(super) config: &'a Config,
-    pub(super) environment: &'a Environment,
+    pub(crate) login: Option<&'a str>,
+    pub(crate) config: &'a Config,
+    pub(crate) environment: &'a Environment,
 }
 
 impl Wanted<'_> {
     /// Finds the way to the provider.
-    pub(super) fn find(&self, egress: Egress) -> Result<(Place, Pay), Failure> {
+    pub(crate) fn find(&self, egress: Egress) -> Result<(Place, Pay), Failure> {
         match self.login {
             None => {
                 let key = real_key(self.provider, self.config)?;

@@ -7,7 +7,7 @@ use ic_audit::Redactor;
 use ic_home::{Clock as _, Environment, SystemClock};
 use ic_model::Cost;
 use ic_opening::Opened;
-use ic_session::{BuiltIn, Conversation as _, SessionHandle as _, Tally};
+use ic_session::{Attended, Tally};
 use ic_terminal::{Command, Named};
 use ic_types::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -53,28 +53,26 @@ impl Surroundings {
 
 /// Holds a conversation to its end, and ends the session.
 pub(super) async fn hold(
-    session: BuiltIn,
+    session: &dyn Attended,
     surroundings: Surroundings,
     terminal: Option<Tty>,
     mut signals: Signals,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let held = match terminal {
-        Some(terminal) => {
-            at_terminal(&session, &surroundings, terminal, &mut signals, screen).await
-        }
-        None => in_pipe(&session, surroundings.paint, &mut signals, screen).await,
+        Some(terminal) => at_terminal(session, &surroundings, terminal, &mut signals, screen).await,
+        None => in_pipe(session, surroundings.paint, &mut signals, screen).await,
     };
     let closed = session.close().await;
     let total = held.as_ref().map(|(_, total)| *total).unwrap_or_default();
-    summarise(&session, total, &surroundings, screen);
+    summarise(session, total, &surroundings, screen);
     let (exit, _) = held?;
     closed.map_err(failed)?;
     Ok(exit)
 }
 
 async fn at_terminal(
-    session: &BuiltIn,
+    session: &dyn Attended,
     surroundings: &Surroundings,
     terminal: Tty,
     signals: &mut Signals,
@@ -99,7 +97,7 @@ async fn at_terminal(
 
 /// Takes the lines of standard input one after the other; the exit code is that of the last message.
 async fn in_pipe(
-    session: &BuiltIn,
+    session: &dyn Attended,
     paint: Paint,
     signals: &mut Signals,
     screen: &mut Screen,
@@ -147,7 +145,7 @@ async fn in_pipe(
 }
 
 /// Does what a command asks for that needs no person.
-fn told(command: Command, session: &BuiltIn, screen: &mut Screen) {
+fn told(command: Command, session: &dyn Attended, screen: &mut Screen) {
     match command {
         Command::Budget => {
             for spent in session.budget().spent {
@@ -182,7 +180,12 @@ fn told(command: Command, session: &BuiltIn, screen: &mut Screen) {
 }
 
 /// Says what the session did.
-fn summarise(session: &BuiltIn, total: Total, surroundings: &Surroundings, screen: &mut Screen) {
+fn summarise(
+    session: &dyn Attended,
+    total: Total,
+    surroundings: &Surroundings,
+    screen: &mut Screen,
+) {
     let tally: Tally = session.news().tally();
     let info = session.info();
     let elapsed_ms = SystemClock.now().unix_ms().saturating_sub(surroundings.began.unix_ms());

@@ -31,10 +31,10 @@ impl Wanted<'_> {
             Self::Last => sessions.last()?,
             Self::Named(name) => sessions.find(name)?,
         };
-        if SessionKind::of(&found.kind) != Some(SessionKind::BuiltIn) {
+        if !SessionKind::of(&found.kind).is_some_and(SessionKind::is_conversation) {
             let (name, kind) = (&found.name, &found.kind);
             return Err(Failure::config(format!(
-                "the session `{name}` is not a conversation with the built-in agent (it is of the kind `{kind}`)"
+                "the session `{name}` is not a conversation with an agent (it is of the kind `{kind}`)"
             ))
             .with_hint("`ironcurtain sessions list` shows what can be resumed"));
         }

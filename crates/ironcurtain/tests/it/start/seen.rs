@@ -71,7 +71,7 @@ fn help(command: &str) -> String {
 #[test]
 fn the_help_of_start_says_what_there_is() {
     assert_snapshot!(help("start"), @r"
-    Let the built-in agent do a task under the policy, or talk with it
+    Let an agent do a task under the policy, or talk with it
 
     With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
     commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but a
@@ -86,6 +86,15 @@ fn the_help_of_start_says_what_there_is() {
               What the agent should do; without it, a conversation
 
     Options:
+          --agent <A>
+              Agent to run instead of the built-in one, such as `claude-code`, in a cage
+
+              It uses its own tools in the workspace, without network; what it does elsewhere goes
+              through the policy. `--list-agents` shows which there are.
+
+          --list-agents
+              List the agents and which are installed, then exit
+
           --workspace <DIR>
               Directory of your own to work in; changing files that your tools run needs approval
 

@@ -1,0 +1,485 @@
+//! One turn of an agent: a process in a cage of its own, from the message to the answer.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_adapter::orientation::{Surroundings, orientation};
+use ic_adapter::{Fault, Said, SetupPlace, Stage, TurnEnd};
+use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
+use ic_analysis::Inhabitant;
+use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram, Witness as _};
+use ic_confine::{ChildHandle, Limits};
+use ic_home::{Clock as _, SystemClock, file};
+use ic_mitm::Spent as GateSpent;
+use ic_model::{AssistantBlock, Message, Usage, UserBlock};
+use ic_resolve::RealDisk;
+use ic_store::Moment;
+use ic_types::{AbsolutePath, Object, locked, visible};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::doors::{Doors, MCP_PORT, MODEL_PORT};
+use crate::news::Event;
+use crate::session::{SessionError, Turn, TurnUsage, Unanswered};
+
+/// The word with which our program speaks MCP for an agent, at a door of its cage.
+pub const BRIDGE: &str = "agent-bridge";
+/// How long an agent may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// How much of one line of its output is read.
+const LINE_BYTES_MAX: u64 = 32 << 20;
+/// How much of what it complains about is kept.
+const COMPLAINT_BYTES_MAX: usize = 4 << 10;
+/// How much of what it says is in a diagnostic.
+const PREVIEW_CHARS_MAX: usize = 200;
+/// How often the host looks for what the agent planted.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A turn without an answer.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("the agent cannot be started")]
+    Cage(#[source] AgentCageFault),
+    #[error("the agent cannot be started")]
+    Io(#[source] std::io::Error),
+    #[error(
+        "the agent never connected to IronCurtain's MCP server, so it worked without the tools that reach \
+         outside its workspace"
+    )]
+    NoMcp,
+    #[error(transparent)]
+    Agent(Fault),
+    #[error("Agent exited with code {code}.{said}")]
+    Exit { code: i32, said: String },
+    #[error("the agent was ended: {0}")]
+    Planted(String),
+}
+
+/// What the process of a turn came to.
+struct Ran {
+    status: std::io::Result<ExitStatus>,
+    end: Option<TurnEnd>,
+    /// What it said last.
+    last: Option<String>,
+    complaint: String,
+    has_opened: bool,
+    has_planted: bool,
+}
+
+impl Shared {
+    /// Writes the files that the agent needs.
+    pub(super) fn prepare(&self) -> Result<(), SessionError> {
+        let failed = |source: ic_home::FileError| SessionError::InitFailed {
+            what: "the agent's files cannot be written".to_owned(),
+            source: Box::new(source),
+        };
+        let (shown, home) = (self.directory.orientation(), self.directory.agent_state());
+        for path in [&shown, &self.directory.agent_cage(), &self.directory.quarantine()] {
+            file::create_dir(path).map_err(failed)?;
+        }
+        // SECURITY: a home that was there before is the agent's: nothing in it is opened by us again.
+        let is_new_home = match file::create_new_dir(&home) {
+            Ok(()) => true,
+            Err(ic_home::FileError::Exists { .. }) => false,
+            Err(error) => return Err(failed(error)),
+        };
+        for setup in self.on_stage(|stage| self.parts.adapter.setup(stage)) {
+            let root = match setup.place {
+                SetupPlace::Shown => &shown,
+                SetupPlace::NewHome if is_new_home => &home,
+                SetupPlace::NewHome => continue,
+            };
+            let path = root.join(setup.path);
+            let above = Path::new(setup.path).parent().filter(|it| !it.as_os_str().is_empty());
+            if let Some(above) = above {
+                file::create_dir(root.join(above)).map_err(failed)?;
+            }
+            file::replace(&path, setup.text.as_bytes()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Runs one turn, and keeps what came of it.
+    pub(super) async fn turn(
+        &self,
+        message: &str,
+        cut: &CancellationToken,
+    ) -> Result<String, SessionError> {
+        let (timestamp, began) = (SystemClock.now(), Instant::now());
+        let before = self.parts.gate.account().spent();
+        // A key that a person pasted is no part of a conversation, which is kept.
+        let message = self.redactor.mask_own_keys(message.to_owned());
+        let messages = self.keep(Message::User(vec![UserBlock::Text(message.clone())]));
+        self.tell_unsaved(self.conversation.save(&messages, Moment::TurnBegins));
+        let ended = self.run(&message, cut).await;
+        let used = since(&before, &self.parts.gate.account().spent());
+        let budget = snapshot(Some(&used), began.elapsed());
+        locked(&self.state).budget = budget;
+        self.news.tell(Event::Budget(Box::new(budget)));
+        let text = match ended {
+            Ok(text) => self.redactor.mask_own_keys(text),
+            Err(error) => {
+                let note = format!("(no answer: {error})");
+                let messages = self.keep(Message::Assistant(vec![AssistantBlock::Text(note)]));
+                self.tell_unsaved(self.conversation.save(&messages, Moment::TurnEnds));
+                return Err(error);
+            }
+        };
+        let messages = self.keep(Message::Assistant(vec![AssistantBlock::Text(text.clone())]));
+        let Usage { prompt, completion, .. } = used.usage;
+        let mut state = locked(&self.state);
+        let turn = Turn {
+            turn_number: state.turns.len() as u64 + 1,
+            user_message: message,
+            assistant_response: text.clone(),
+            usage: TurnUsage { prompt, completion, total: used.usage.total() },
+            timestamp,
+        };
+        state.turns.push(turn.clone());
+        drop(state);
+        // Before anybody is told of the answer.
+        self.tell_unsaved(self.conversation.answered(turn, &messages));
+        self.news.tell(Event::Answer(text.clone()));
+        Ok(text)
+    }
+
+    fn keep(&self, message: Message) -> Vec<Message> {
+        let mut state = locked(&self.state);
+        state.messages.push(message);
+        state.messages.clone()
+    }
+
+    /// Runs the agent, and finds out what came of it.
+    async fn run(&self, message: &str, cut: &CancellationToken) -> Result<String, SessionError> {
+        let cage = Arc::new(self.plan().await.map_err(unanswered)?);
+        let ran = self.run_in(&cage, message, cut).await.map_err(unanswered);
+        let put_back = self.settle(cage).await;
+        let ran = ran?;
+        if cut.is_cancelled() {
+            return Err(SessionError::Cancelled);
+        }
+        if ran.has_planted {
+            let told = put_back.unwrap_or_else(|| "nothing had to be put back".to_owned());
+            return Err(unanswered(NoAnswer::Planted(told)));
+        }
+        self.outcome(ran)
+    }
+
+    /// Works out the cage, on what is on the disk now.
+    async fn plan(&self) -> Result<AgentCage, NoAnswer> {
+        let (judge, rung) = (Arc::clone(self.broker.judge()), self.parts.rung);
+        let path = |path: &Path| {
+            AbsolutePath::new(path)
+                .map_err(|error| NoAnswer::Io(std::io::Error::other(error.to_string())))
+        };
+        let programs = [
+            self.parts.program.clone(),
+            self.parts.bridge.clone(),
+            path(&self.directory.orientation())?,
+        ];
+        let state = path(&self.directory.agent_state())?;
+        let (shown, private) = (self.parts.shown.clone(), self.directory.agent_cage());
+        let planning = tokio::task::spawn_blocking(move || {
+            let parts = AgentCageParts {
+                inhabitant: Inhabitant::Agent,
+                judge: &judge,
+                shown: &shown,
+                programs: &programs,
+                state: Some(&state),
+                private: &private,
+                doors: &[MCP_PORT, MODEL_PORT],
+                unix_sockets: false,
+                limits: Limits::AGENT,
+            };
+            AgentCage::plan(&parts, rung, &RealDisk)
+        });
+        let planned = planning.await.map_err(|error| NoAnswer::Io(error.into()))?;
+        planned.map_err(NoAnswer::Cage)
+    }
+
+    /// Runs the agent in its cage to its end, or to that of the turn.
+    async fn run_in(
+        &self,
+        cage: &Arc<AgentCage>,
+        message: &str,
+        cut: &CancellationToken,
+    ) -> Result<Ran, NoAnswer> {
+        let (program, input) = self.program(message);
+        let caged = cage.start(&self.parts.launcher, program).await.map_err(NoAnswer::Cage)?;
+        let Caged { mut stdin, stdout, stderr, mut process, doors } = caged;
+        let doors =
+            Doors::open(doors, &self.broker, &self.parts.gate, &self.news).map_err(NoAnswer::Io)?;
+        let feeding = async {
+            // An agent that reads nothing, or ends first, says so itself.
+            stdin.write_all(input.as_bytes()).await.ok();
+            stdin.shutdown().await.ok();
+            drop(stdin);
+        };
+        let ending = self.end_of(&mut process, cage, cut);
+        let ((end, last), complaint, (), (status, has_planted)) =
+            tokio::join!(self.listen(stdout), complaint(stderr), feeding, ending);
+        let has_opened = doors.has_opened();
+        doors.close().await;
+        Ok(Ran { status, end, last, complaint, has_opened, has_planted })
+    }
+
+    /// Waits for the end of the agent, or brings it about.
+    async fn end_of(
+        &self,
+        process: &mut ChildHandle,
+        cage: &Arc<AgentCage>,
+        cut: &CancellationToken,
+    ) -> (std::io::Result<ExitStatus>, bool) {
+        let has_planted = tokio::select! {
+            status = process.wait() => return (status, false),
+            () = cut.cancelled() => false,
+            () = self.planted(cage) => true,
+        };
+        (process.stop().await, has_planted)
+    }
+
+    /// Returns once something was planted for the host to execute.
+    async fn planted(&self, cage: &Arc<AgentCage>) {
+        let mut pause = LOOK_EVERY;
+        loop {
+            tokio::time::sleep(pause).await;
+            let (cage, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
+            let began = Instant::now();
+            let look = tokio::task::spawn_blocking(move || cage.has_planted(&judge));
+            if look.await.unwrap_or(true) {
+                return;
+            }
+            // In a large workspace a look takes a while, and must not be all that is done.
+            pause = LOOK_EVERY.max(began.elapsed() * 10);
+        }
+    }
+
+    /// Puts back what was planted, and says so.
+    async fn settle(&self, cage: Arc<AgentCage>) -> Option<String> {
+        let (judge, quarantine) = (Arc::clone(self.broker.judge()), self.directory.quarantine());
+        let name = self.parts.adapter.name();
+        let settling = tokio::task::spawn_blocking(move || {
+            Some(cage.settle(&judge, &quarantine)?.told_in_full(name))
+        });
+        let told = settling.await.unwrap_or_else(|error| Some(error.to_string()))?;
+        self.news.notice(&told);
+        self.record_put_back(&told);
+        Some(told)
+    }
+
+    fn record_put_back(&self, told: &str) {
+        let mut event = Object::new();
+        event.insert("event", "put_back");
+        event.insert("agent", self.parts.adapter.name());
+        event.insert("detail", told);
+        // A log that cannot be written to lets no further call through.
+        self.broker.record_event(event).ok();
+    }
+
+    /// Returns the program of a turn, and what it reads.
+    fn program(&self, message: &str) -> (CagedProgram, String) {
+        let turn = self.on_stage(|stage| self.parts.adapter.turn(stage, message));
+        let proxy = format!("http://127.0.0.1:{MODEL_PORT}");
+        let certificate = self.parts.certificate.display().to_string();
+        let to_gate = self
+            .parts
+            .gate
+            .environment(&ic_mitm::Surroundings { proxy: Some(&proxy), certificate: &certificate });
+        let mut environment: Vec<(OsString, OsString)> =
+            to_gate.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        environment.extend(
+            turn.environment
+                .into_iter()
+                .map(|(name, value)| (OsString::from(name), OsString::from(value))),
+        );
+        let program = CagedProgram {
+            program: self.parts.program.as_path().to_owned(),
+            arguments: turn.arguments.into_iter().map(OsString::from).collect(),
+            environment,
+            directory: self.parts.sandbox.clone().into(),
+            grace: GRACE,
+        };
+        (program, turn.input)
+    }
+
+    /// Describes the stage to the adapter.
+    fn on_stage<T>(&self, with: impl FnOnce(&Stage<'_>) -> T) -> T {
+        let home = self.directory.agent_state().display().to_string();
+        let shown = self.directory.orientation().display().to_string();
+        let bridge = [
+            self.parts.bridge.as_path().display().to_string(),
+            BRIDGE.to_owned(),
+            MCP_PORT.to_string(),
+        ];
+        let servers: Vec<String> = self.broker.server_names().map(ToString::to_string).collect();
+        let orientation = orientation(&Surroundings {
+            workspace: &self.parts.sandbox,
+            servers: &servers,
+            read_only: &[],
+        });
+        with(&Stage {
+            workspace: &self.parts.sandbox,
+            home: &home,
+            shown: &shown,
+            bridge: &bridge,
+            provider: self.parts.gate.rules().provider,
+            model: self.parts.model.as_deref(),
+            fake_key: self.parts.gate.fake().as_str(),
+            call_max: self.parts.call_max,
+            orientation: &orientation,
+        })
+    }
+
+    /// Reads what the agent says, and tells it as it comes; also returns what it said last.
+    async fn listen(&self, stdout: impl AsyncRead + Unpin) -> (Option<TurnEnd>, Option<String>) {
+        let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
+        // What was said last waits for the next line: if that is the end, it is the answer.
+        let (mut end, mut last, mut untold) = (None, None, None);
+        loop {
+            line.clear();
+            let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await;
+            if !read.is_ok_and(|n_bytes| 0 < n_bytes) {
+                break;
+            }
+            let said = self.parts.adapter.read(&String::from_utf8_lossy(&line));
+            if !matches!(said.as_slice(), [Said::Ended(_)]) {
+                self.tell_text(untold.take());
+            }
+            for said in said {
+                match said {
+                    Said::Text(text) => {
+                        let text = self.redactor.mask_own_keys(text);
+                        self.tell_text(untold.replace(text.clone()));
+                        last = Some(text);
+                    }
+                    Said::UsesTool(tool) => {
+                        self.news.log(&format!("agent: uses {}", visible(&tool)));
+                        self.diagnostic(Diagnostic::ToolCall { tool, preview: String::new() });
+                    }
+                    Said::Ended(ended) => end = Some(ended),
+                }
+            }
+        }
+        let is_answer = match end.as_ref().map(|end| &end.outcome) {
+            Some(Ok(Some(answer))) => untold.as_ref() == Some(answer),
+            Some(Ok(None)) => true,
+            Some(Err(_)) | None => false,
+        };
+        self.tell_text(untold.filter(|_| !is_answer));
+        (end, last)
+    }
+
+    /// Tells something that the agent said before its answer.
+    fn tell_text(&self, text: Option<String>) {
+        let Some(text) = text else { return };
+        let preview = text.chars().take(PREVIEW_CHARS_MAX).collect();
+        self.news.tell(Event::Text(format!("{text}\n")));
+        self.diagnostic(Diagnostic::AgentText { preview });
+    }
+
+    /// Says what came of a turn that nobody cut.
+    fn outcome(&self, ran: Ran) -> Result<String, SessionError> {
+        let is_answered = ran.end.as_ref().is_some_and(|end| end.outcome.is_ok());
+        if !is_answered && self.parts.gate_news.is_exhausted() {
+            return Err(SessionError::BudgetExhausted(self.exhausted()));
+        }
+        match ran.end.map(|end| end.outcome) {
+            Some(Ok(_)) if !ran.has_opened => Err(unanswered(NoAnswer::NoMcp)),
+            Some(Ok(Some(text))) => Ok(text),
+            Some(Ok(None)) => Ok(ran.last.unwrap_or_default()),
+            Some(Err(fault)) => Err(unanswered(NoAnswer::Agent(fault))),
+            None => {
+                let status = ran.status.map_err(|error| unanswered(NoAnswer::Io(error)))?;
+                let said = ran.complaint.trim();
+                let said =
+                    if said.is_empty() { String::new() } else { format!(" {}", visible(said)) };
+                Err(unanswered(NoAnswer::Exit { code: status.code().unwrap_or(-1), said }))
+            }
+        }
+    }
+
+    /// Says which part of the session's budget is used up.
+    fn exhausted(&self) -> Spent {
+        let (spent, limits) = (self.parts.gate.account().spent(), self.parts.limits);
+        let cost = limits.cost_max.map(ic_model::Cost::billionths);
+        let tokens = (spent.usage.total(), limits.tokens_max);
+        let (used, max) = (spent.cost.billionths(), cost);
+        let is_reached = |(used, max): (u64, Option<u64>)| max.is_some_and(|max| max <= used);
+        if is_reached((used, max)) {
+            return Spent { dimension: Dimension::Cost, used, max };
+        }
+        if is_reached(tokens) {
+            return Spent { dimension: Dimension::Tokens, used: tokens.0, max: tokens.1 };
+        }
+        let max = limits.duration_max.map(millis);
+        Spent { dimension: Dimension::Time, used: max.unwrap_or(0), max }
+    }
+}
+
+/// Returns what was used between two looks at the account.
+fn since(before: &GateSpent, after: &GateSpent) -> GateSpent {
+    let less = |after: u64, before: u64| after.saturating_sub(before);
+    GateSpent {
+        n_requests: less(after.n_requests, before.n_requests),
+        usage: Usage {
+            prompt: less(after.usage.prompt, before.usage.prompt),
+            completion: less(after.usage.completion, before.usage.completion),
+            cached: less(after.usage.cached, before.usage.cached),
+            cache_written: less(after.usage.cache_written, before.usage.cache_written),
+        },
+        cost: ic_model::Cost::from_billionths(less(
+            after.cost.billionths(),
+            before.cost.billionths(),
+        )),
+    }
+}
+
+/// Returns what a turn has used; its limits are those of the session, and not of the turn.
+pub(super) fn snapshot(used: Option<&GateSpent>, elapsed: Duration) -> Snapshot {
+    let usage = used.map(|it| it.usage).unwrap_or_default();
+    let spent = |dimension, used| Spent { dimension, used, max: None };
+    Snapshot {
+        spent: [
+            spent(Dimension::Tokens, usage.total()),
+            spent(Dimension::Steps, used.map_or(0, |it| it.n_requests)),
+            spent(Dimension::Time, millis(elapsed)),
+            spent(Dimension::Cost, used.map_or(0, |it| it.cost.billionths())),
+        ],
+        usage,
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the end of what the agent complains about.
+async fn complaint(mut stderr: impl AsyncRead + Unpin) -> String {
+    let (mut kept, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
+    while let Ok(n_bytes @ 1..) = stderr.read(&mut buffer).await {
+        kept.extend_from_slice(buffer.get(..n_bytes).unwrap_or_default());
+        let surplus = kept.len().saturating_sub(COMPLAINT_BYTES_MAX);
+        kept.drain(..surplus);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+fn unanswered(error: NoAnswer) -> SessionError {
+    let hint = match &error {
+        NoAnswer::Agent(fault) => fault.hint().map(str::to_owned),
+        NoAnswer::Planted(_) => Some(
+            "the agent's own tools may not write such files; the tools of IronCurtain's filesystem server \
+             ask you first"
+                .to_owned(),
+        ),
+        _ => None,
+    };
+    SessionError::MessageFailed(Unanswered { error: Box::new(error), hint })
+}

@@ -1,0 +1,255 @@
+//! `start --agent A`: an agent of others in its cage, with the model gate and our tools.
+//!
+//! How the agent is run is known in `ic_adapter`, and how its session goes in `ic_session`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_adapter::Adapter;
+use ic_agent::Limits;
+use ic_backend::{AgentCage, LogLedger};
+use ic_confine::{Confinement, Rung};
+use ic_egress::{Egress, SystemResolver};
+use ic_home::config::{Config, ConfigFile, Layers};
+use ic_home::{Environment, Home, Lock, file};
+use ic_mitm::AuditLedger;
+use ic_model::Cost;
+use ic_opening::thinker::key;
+use ic_opening::{Opened, SessionWanted};
+use ic_session::{AgentParts, AgentSession, GateNews, News, SessionKind};
+use ic_store::Metadata;
+use ic_types::{AbsolutePath, ModelId, Provider};
+use std::io::{self, IsTerminal as _};
+use tokio_util::task::TaskTracker;
+
+use super::conversation::Surroundings;
+use super::{Attendance, Errand, attend, failed, open, resume};
+use crate::agents::{self, InstalledAgent};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::commands::mitm::{open_gate, way};
+use crate::error::Failure;
+use crate::screen::Screen;
+use crate::signals::Signals;
+use crate::terminal::{Tty, restore};
+
+/// How much longer than a person's answer an agent waits for a call.
+const CALL_MARGIN: Duration = Duration::from_mins(1);
+
+/// The agent that is to run, found before anything is made.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    adapter: &'static dyn Adapter,
+    installed: InstalledAgent,
+    provider: Provider,
+    model: Option<String>,
+}
+
+/// Returns the agent of others that is wanted, if one is: the one of a session that goes on stays.
+pub(super) fn chosen(
+    named: Option<&str>,
+    resumed: Option<&Metadata>,
+) -> Result<Option<&'static dyn Adapter>, Failure> {
+    let named = named.filter(|name| *name != super::AGENT).map(agents::adapter).transpose()?;
+    let Some(resumed) = resumed else { return Ok(named) };
+    let kept = match SessionKind::of(&resumed.kind) {
+        Some(SessionKind::Agent) => Some(agents::adapter(&resumed.agent)?),
+        _ => None,
+    };
+    match (named, kept) {
+        (Some(named), kept) if kept.is_none_or(|it| it.name() != named.name()) => {
+            let (name, agent) = (&resumed.name, &resumed.agent);
+            Err(Failure::usage(format!("the session `{name}` is one of the agent `{agent}`"))
+                .with_hint("leave `--agent` out, or start a new session"))
+        }
+        (_, kept) => Ok(kept),
+    }
+}
+
+impl Chosen {
+    /// Returns the name of the agent.
+    pub(super) fn name(&self) -> &'static str {
+        self.adapter.name()
+    }
+
+    /// Finds the program of the agent, its model and the key for that.
+    pub(super) fn find(
+        adapter: &'static dyn Adapter,
+        model: Option<&str>,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let home = home(environment)?;
+        let installed = InstalledAgent::require(&home, adapter)?;
+        if let Some(caution) = installed.caution(adapter) {
+            screen.warning(&caution);
+        }
+        let providers = adapter.providers();
+        let model = model.map(str::parse::<ModelId>).transpose();
+        let model = model.map_err(|error| Failure::usage(format!("`--model`: {error}")))?;
+        let config = config(&home, environment)?;
+        let has_key = |it: &&Provider| key(&config.api_keys, **it).is_some();
+        let provider = match &model {
+            Some(model) => model.provider(),
+            None => match providers.iter().find(has_key).or(providers.first()) {
+                Some(provider) => *provider,
+                None => return Err(Failure::environment("the agent has no provider")),
+            },
+        };
+        if !providers.contains(&provider) {
+            let usable: Vec<&str> = providers.iter().map(|it| it.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "{} does not use models of `{provider}`",
+                adapter.title()
+            ))
+            .with_hint(format!("it uses models of {}", usable.join(", "))));
+        }
+        let model = model.map(|it| it.model().to_owned());
+        Ok(Self { adapter, installed, provider, model })
+    }
+}
+
+fn config(home: &Home, environment: &Environment) -> Result<Config, Failure> {
+    let file = ConfigFile::read(home)?;
+    Ok(Config::load(&Layers { flags: &[], environment, file: &file })?)
+}
+
+/// Runs the session.
+pub(super) async fn run_session(
+    errand: Errand<'_>,
+    chosen: Chosen,
+    mut session: SessionWanted<'_>,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?.end_at_the_second_after(restore)?;
+    // Where a script reads what stands at the terminal, nothing else is written between it.
+    let terminal = Tty::find().filter(|_| !errand.json || !io::stdout().is_terminal());
+    session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
+    let is_resumed = session.resumed.is_some();
+    let home = home(environment)?;
+    home.prepare()?;
+    let config = config(&home, environment)?;
+    let _place = place(&home, config.agent.concurrent_sessions_max)?;
+    let (news, opened) = open(session, environment, screen).await?;
+    let surroundings = Surroundings::of(&opened, environment)?;
+    let record = opened.ground.directory.audit().log;
+    let sessions_max = opened.config.session.sessions_max;
+    let made = make(chosen, opened, (&config, environment), news, (is_resumed, screen)).await?;
+    let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
+    Box::pin(attend(&made, errand, attendance, (environment, signals), screen)).await
+}
+
+/// Takes one of the places for sessions of agents, which are counted across processes.
+fn place(home: &Home, sessions_max: u64) -> Result<Lock, Failure> {
+    file::create_dir(home.locks())?;
+    for number in 0..sessions_max {
+        if let Some(place) = Lock::try_acquire(home.agent_place(number))? {
+            return Ok(place);
+        }
+    }
+    Err(Failure::config(format!(
+        "{sessions_max} sessions of agents are running already, which is as many as may run at a time"
+    ))
+    .with_hint("end one of them, or raise `agent.maxConcurrentSessions`"))
+}
+
+/// Makes the session of what was opened; what was opened is closed again if that does not work out.
+async fn make(
+    chosen: Chosen,
+    opened: Opened,
+    (config, environment): (&Config, &Environment),
+    news: Arc<News>,
+    (is_resumed, screen): (bool, &mut Screen),
+) -> Result<AgentSession, Failure> {
+    let parts = match parts(&chosen, &opened, (config, environment), &news) {
+        Ok(parts) => parts,
+        Err(failure) => {
+            // What went wrong first is what the person is told.
+            opened.ground.close().await.ok();
+            return Err(failure);
+        }
+    };
+    let model = chosen.model.as_deref().unwrap_or("the agent's default model");
+    screen.notice(&format!(
+        "agent {} {}, {model} from {} through the model gate",
+        chosen.adapter.title(),
+        chosen.installed.version,
+        chosen.provider
+    ));
+    let found = resume::find(&opened, is_resumed, screen)?;
+    AgentSession::open(opened.ground, news, parts, found).await.map_err(failed)
+}
+
+/// Puts together what the session needs besides its ground.
+fn parts(
+    chosen: &Chosen,
+    opened: &Opened,
+    (config, environment): (&Config, &Environment),
+    news: &Arc<News>,
+) -> Result<AgentParts, Failure> {
+    let ground = &opened.ground;
+    let connections = TaskTracker::new();
+    let log = &ground.log;
+    let ledger = Arc::new(LogLedger::new(Arc::clone(log)));
+    let egress = Egress::new(Arc::new(SystemResolver::new()), ledger, connections.clone());
+    let audited = Arc::new(AuditLedger::new(Arc::clone(log)));
+    let gate_news = Arc::new(GateNews::new(audited, Arc::clone(news)));
+    let agent = chosen.adapter.name();
+    let wanted = way::Wanted {
+        provider: chosen.provider,
+        login: config.agent.logins.contains_key(agent).then_some(agent),
+        config,
+        environment,
+    };
+    let gate = open_gate(&wanted, &opened.home, &egress, Arc::clone(&gate_news) as _)?;
+    let shown = ground.directory.orientation();
+    file::create_dir(&shown)?;
+    let certificate = shown.join("ca-cert.pem");
+    file::replace(&certificate, gate.certificate().as_bytes())?;
+    let budget = &config.agent.budget;
+    Ok(AgentParts {
+        adapter: chosen.adapter,
+        program: chosen.installed.path()?,
+        bridge: own_program()?,
+        launcher: opened.launcher.clone(),
+        rung: rung(opened)?,
+        gate,
+        gate_news,
+        certificate,
+        connections,
+        model: chosen.model.clone(),
+        shown: config.agent_shown.clone(),
+        sandbox: opened.sandbox.clone(),
+        limits: Limits {
+            tokens_max: budget.tokens_max,
+            duration_max: budget.duration_max,
+            cost_max: budget.cost_usd_max.map(Cost::from_dollars),
+            ..Limits::OFF
+        },
+        call_max: config.escalation_timeout + CALL_MARGIN,
+    })
+}
+
+/// Returns what holds the agent; an agent is never run without a cage, whatever the settings say.
+fn rung(opened: &Opened) -> Result<Rung, Failure> {
+    match opened.holding.confinement {
+        Confinement::Cage(rung) if AgentCage::works_on(rung) => Ok(rung),
+        Confinement::Cage(_) | Confinement::None => Err(Failure::environment(
+            "an agent needs a cage with namespaces, and this machine or its settings allow none",
+        )
+        .with_hint("`ironcurtain doctor` says how to allow them; `confinement` must not be `off`")),
+    }
+}
+
+/// Returns where this program is, which the agent's cage shows.
+fn own_program() -> Result<AbsolutePath, Failure> {
+    let unknown = |why: String| {
+        Failure::environment(format!("cannot find this program to show it to the agent: {why}"))
+    };
+    let path = rustix::fs::readlink("/proc/self/exe", Vec::new());
+    let path = path.map_err(|errno| unknown(errno.to_string()))?;
+    let path = path.into_string().map_err(|error| unknown(error.to_string()))?;
+    AbsolutePath::new(PathBuf::from(path)).map_err(|error| unknown(error.to_string()))
+}

@@ -1,0 +1,94 @@
+//! `ironcurtain start --agent A`: real agents in their cages, with a provider that follows a script.
+//!
+//! The packages come from `scripts/test-packages`; where they are missing these tests say so and do nothing,
+//! except in CI.
+
+mod codex;
+mod installing;
+mod turns;
+
+use std::path::PathBuf;
+
+use ic_testkit::Place;
+use ic_testkit::place::Output;
+use ic_testkit::provider::{KEY, Reply, Said, ScriptedProvider};
+use serde_json::{Value, json};
+
+use crate::clients::Packages;
+use crate::start::started::Started;
+
+/// A real agent that is installed, and its provider.
+pub(crate) struct Stage {
+    pub(crate) provider: ScriptedProvider,
+    pub(crate) place: Place,
+    agent: &'static str,
+}
+
+impl Stage {
+    /// Sets the stage for Claude Code; `None`, loudly, where the packages are missing.
+    pub(crate) fn claude(script: impl IntoIterator<Item = Reply>) -> Option<Self> {
+        Self::set("claude-code", "claude", script)
+    }
+
+    /// Likewise for an agent whose program is `program`.
+    pub(crate) fn set(
+        agent: &'static str,
+        program: &str,
+        script: impl IntoIterator<Item = Reply>,
+    ) -> Option<Self> {
+        let packages = Packages::find()?;
+        let provider = ScriptedProvider::start_for_stranger(script);
+        let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
+        let place = place.with_variable("OPENAI_API_KEY", KEY);
+        let upstream = json!({"url": provider.url()}).to_string();
+        for host in ["api.anthropic.com", "api.openai.com"] {
+            let set = place.run(["config", "set", &format!("mitm.upstreams.{host}"), &upstream]);
+            assert_eq!(set.code, 0, "{}", set.stderr);
+        }
+        register(&place, agent, &packages.0.join("bin").join(program));
+        place.write("work/a.txt", "what was there");
+        Some(Self { provider, place, agent })
+    }
+
+    /// Runs one task in the workspace.
+    pub(crate) fn start(&self, words: &[&str]) -> Output {
+        self.place.run([&["start", "--agent", self.agent, "--workspace", "work"], words].concat())
+    }
+
+    /// Starts a task in the workspace.
+    pub(crate) fn begin(&self, words: &[&str]) -> Started {
+        let start = ["start", "--agent", self.agent, "--workspace", "work"];
+        Started::new(&self.place, &[&start, words].concat())
+    }
+
+    /// Returns what the last request to the model says.
+    pub(crate) fn last_request(&self) -> String {
+        self.provider.requests().pop().unwrap().body.to_string()
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.place.path(path)).ok()
+    }
+}
+
+/// Writes down that an agent is installed, without copying hundreds of megabytes for each test.
+fn register(place: &Place, agent: &str, program: &std::path::Path) {
+    let program: PathBuf = program.canonicalize().unwrap();
+    let record = json!({"version": "2.1.325", "source": "the packages of the tests",
+        "integrity": "checked by npm", "program": program});
+    assert_eq!(place.run(["agents", "list"]).code, 0);
+    let directory = format!("home/.ironcurtain/agents/{agent}");
+    place.dir(&directory);
+    let path = place.write(format!("{directory}/installed.json"), record.to_string());
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(path, private).unwrap();
+}
+
+/// The model wants a tool of the agent's own, or one of ours.
+pub(crate) fn uses(id: &str, tool: &str, input: Value) -> Reply {
+    Reply::Says(Said::tool(id, tool, input))
+}
+
+pub(crate) fn says(text: &str) -> Reply {
+    Reply::Says(Said::text(text))
+}
