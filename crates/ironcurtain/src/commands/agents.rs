@@ -95,7 +95,7 @@ pub(crate) fn run(
             if InstalledAgent::find(&home, adapter)?.is_none() {
                 return Err(Failure::config(format!("{title} is not installed")));
             }
-            remove_tree(&agents::directory(&home, adapter))?;
+            remove_tree(agents::directory(&home, adapter))?;
             screen.notice(&format!("{title} was removed"));
         }
     }
