@@ -184,7 +184,7 @@ pub enum Why {
     Variable(String),
     /// A link among git's own files leads to it.
     Linked(CanonicalPath),
-    /// A link leads to it that git has in a commit, in the index or put aside.
+    /// A link leads to it that is in a tree, or that git has in a commit, in the index or put aside.
     Committed(CanonicalPath),
     /// A git configuration that might name it cannot be read.
     Unreadable(CanonicalPath),
@@ -340,7 +340,7 @@ impl std::fmt::Display for Why {
             Self::Configured(key) => write!(f, "the git setting `{}` names it", key.escape_debug()),
             Self::Variable(name) => write!(f, "the variable `{}` names it", name.escape_debug()),
             Self::Committed(link) => {
-                write!(f, "`{link}` is a link to it in another commit, the index or the stash")
+                write!(f, "the link `{link}` leads to it, here or in a commit, the index or the stash")
             }
             Self::Linked(link) => write!(f, "git's own `{link}` leads to it"),
             Self::Unreadable(at) => {

@@ -21,6 +21,7 @@ use ic_types::CanonicalPath;
 use super::configured::Place;
 use super::finds::Led;
 use super::names::Names;
+use super::orders::Listing;
 
 /// How many ways one link may lead, if links on the way differ between branches.
 const WAYS_MAX: usize = 64;
@@ -126,6 +127,20 @@ fn is_prefix(below: &[&OsStr], name: &[&str]) -> bool {
 
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|it| !it.is_empty() && *it != b".")
+}
+
+/// Returns the links with listed names that lie directly at the top of a tree, tracked or not.
+pub(super) fn at_top(place: Place<'_>, top: &CanonicalPath) -> LinkTable {
+    let listing = Listing::of(place, top);
+    let links = listing.links.iter().filter_map(|link| {
+        let name = link.as_path().file_name()?.as_bytes().to_vec();
+        if behind(&name).is_empty() {
+            return None;
+        }
+        let target = place.disk.read_link(link.as_path()).ok()?;
+        Some((name, target.into_os_string().into_vec()))
+    });
+    LinkTable::new(links)
 }
 
 /// Notes what counts in the tree at `top` because a link of its repository leads there.

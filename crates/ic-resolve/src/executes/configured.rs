@@ -112,6 +112,7 @@ impl Named {
     /// Notes what links lead to that git has and that may not be on the disk.
     fn note_committed(&mut self, place: Place<'_>, top: &CanonicalPath) {
         let Some(committed) = place.orders.and_then(Orders::committed) else { return };
+        committed::note(place, (top, &committed::at_top(place, top)), &mut self.names);
         for git in &self.git {
             match committed.of(git) {
                 Some(table) => committed::note(place, (top, &table), &mut self.names),

@@ -134,6 +134,18 @@ impl Names {
         names
     }
 
+    /// Returns those that lie in a directory.
+    pub(super) fn within(&self, directory: &CanonicalPath) -> Self {
+        let mut names = Self::default();
+        for (path, why) in self.paths.iter().filter(|(path, _)| path.is_within(directory)) {
+            names.add(path.clone(), why.clone());
+        }
+        for (pattern, why) in self.patterns.iter().filter(|(it, _)| it.base.is_within(directory)) {
+            names.add_pattern(pattern.clone(), why.clone());
+        }
+        names
+    }
+
     /// Returns the same names, for another reason.
     pub(super) fn with_why(mut self, why: &Why) -> Self {
         let own = self.paths.values_mut().chain(self.above.values_mut());

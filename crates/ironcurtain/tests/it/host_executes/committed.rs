@@ -122,6 +122,38 @@ fn by_a_link_that_is_not_on_a_branch() {
         .check("another tree");
 }
 
+/// The workspace is a part of a repository, or another tree or a local remote lies beside it: links there.
+#[test]
+fn by_a_link_around_the_workspace() {
+    let around = |world: &World, (name, target): (&str, &str)| {
+        let path = world.workspace().join(name);
+        fs::remove_file(&path).ok();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, path).unwrap();
+    };
+    for (name, target, beneath) in [
+        (".exrc", "conf/vimrc", "conf"),
+        ("../wt/.exrc", "../work/conf/vimrc", ""),
+        ("../cl/.git/hooks/pre-commit", "../../../work/conf/vimrc", ""),
+    ] {
+        for has_link in [false, true] {
+            let world = Trick { links: &[], ..VIMRC }.prepared();
+            user(&world, &["worktree", "add", "-q", "../wt", "dev"]);
+            user(&world, &["clone", "-q", ".", "../cl"]);
+            user(&world, &["remote", "add", "there", "../cl"]);
+            if has_link {
+                around(&world, (name, target));
+            }
+            let top = world.workspace().join(beneath);
+            let flags = ["--policy", "coding", "--workspace", top.to_str().unwrap()];
+            let file = world.workspace().join("conf/vimrc");
+            let answers =
+                through_the_proxy(&world, &flags, &[write(file.to_str().unwrap(), "new\n")]);
+            assert_eq!(answers == [SERVED], !has_link, "{name}: {answers:?}");
+        }
+    }
+}
+
 /// What no link of a name that counts leads to is free, however many links there are.
 #[test]
 fn other_links_of_branches_ask_nothing() {
