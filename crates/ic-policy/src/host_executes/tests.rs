@@ -1,3 +1,5 @@
+//! Names that count, and names that only look like them.
+
 use std::collections::HashMap;
 
 use super::*;

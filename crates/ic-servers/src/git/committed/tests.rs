@@ -1,5 +1,7 @@
 //! Real repositories, and the git of this machine.
 
+#![expect(clippy::disallowed_methods, reason = "tests make files, and run the user's git")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
