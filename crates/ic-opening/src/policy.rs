@@ -9,6 +9,7 @@ mod policy_files;
 mod roots;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ic_confine::{Confinement, Rung};
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
@@ -22,7 +23,8 @@ use ic_policy::{ArtifactError, Bounds, Policy, PolicySources, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk, UserGit};
-use ic_servers::git::system_configs;
+use ic_servers::git::{Committed, system_configs};
+use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath, Object, ServerName};
 
 use crate::fault::Fault;
@@ -210,7 +212,8 @@ impl Loaded {
         warnings.extend(policy.warnings().iter().map(ToString::to_string));
         let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
         let user_git = user_git(environment, &home, &sandbox);
-        let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path));
+        let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path))
+            .with_committed(Arc::new(committed(environment, &home, &sandbox)));
         Ok(Self {
             judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
@@ -279,9 +282,8 @@ fn user_git(environment: &Environment, home: &AbsolutePath, sandbox: &CanonicalP
     let absolute = |path: PathBuf| environment.absolute(&path).ok();
     let obeyed = environment.obeyed();
     let system = environment.system_git(|| {
-        let path = obeyed.iter().find(|it| it.name == "PATH").map_or("", |it| it.value.as_str());
         // SECURITY: no program is run that an agent may have put there.
-        system_configs(path, &[home.as_path(), sandbox.as_path()])
+        system_configs(searched(obeyed), &[home.as_path(), sandbox.as_path()])
     });
     UserGit {
         files: variables.files.iter().chain(system).cloned().filter_map(absolute).collect(),
@@ -289,6 +291,17 @@ fn user_git(environment: &Environment, home: &AbsolutePath, sandbox: &CanonicalP
         settings: variables.settings.clone(),
         variables: obeyed.to_vec(),
     }
+}
+
+/// Returns who knows the links that repositories have besides those on the disk.
+fn committed(environment: &Environment, home: &AbsolutePath, sandbox: &CanonicalPath) -> Committed {
+    // SECURITY: no program is run that an agent may have put there.
+    Committed::new(searched(environment.obeyed()), &[home.as_path(), sandbox.as_path()])
+}
+
+/// Returns the directories in which the user's programs are looked for.
+fn searched(obeyed: &[Obeyed]) -> &str {
+    obeyed.iter().find(|it| it.name == "PATH").map_or("", |it| it.value.as_str())
 }
 
 // === impl Wanted ===

@@ -184,12 +184,18 @@ pub enum Why {
     Variable(String),
     /// A link among git's own files leads to it.
     Linked(CanonicalPath),
+    /// A link leads to it that is in a tree, or that git has in a commit, in the index or put aside.
+    Committed(CanonicalPath),
     /// A git configuration that might name it cannot be read.
     Unreadable(CanonicalPath),
     /// It is at the top of a repository, and servers that build what is pushed take it for orders.
     Pipeline,
     /// Tools look for a file of this name.
     Listed,
+    /// It is new, and programs take its name for an option.
+    Option,
+    /// It is new at the top of a tree, and Python takes it for a module of its own.
+    Module,
     /// Git would change it, and it counts for one of the other reasons.
     Brought,
     /// A server left it behind, it counts for one of the other reasons, and it was put back.
@@ -333,12 +339,19 @@ impl std::fmt::Display for Why {
             Self::Repository(at) => write!(f, "git takes `{at}` for a repository"),
             Self::Configured(key) => write!(f, "the git setting `{}` names it", key.escape_debug()),
             Self::Variable(name) => write!(f, "the variable `{}` names it", name.escape_debug()),
+            Self::Committed(link) => {
+                write!(f, "the link `{link}` leads to it, here or in a commit, the index or the stash")
+            }
             Self::Linked(link) => write!(f, "git's own `{link}` leads to it"),
             Self::Unreadable(at) => {
                 write!(f, "the git configuration `{at}` cannot be read, and may name it")
             }
             Self::Pipeline => f.write_str("CI runs it once it is pushed"),
             Self::Listed => f.write_str("tools run it or take orders from it"),
+            Self::Option => f.write_str("programs that get `*` take its name for an option"),
+            Self::Module => {
+                f.write_str("`python3 -m`, run in this directory, loads it in place of its own module")
+            }
             Self::Brought => f.write_str("git would change it here"),
             Self::Planted => f.write_str(
                 "programs of this machine run it or take orders from it; the server changed it without \

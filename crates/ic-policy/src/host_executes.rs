@@ -47,7 +47,7 @@ pub const REPOSITORY_NAMES: [&str; 2] = ["HEAD", "commondir"];
 pub const ATTRIBUTES: &str = ".gitattributes";
 
 /// What counts at any depth.
-pub const LISTED_NAMES: [ListedName; 125] = [
+pub const LISTED_NAMES: [ListedName; 130] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
@@ -182,7 +182,16 @@ pub const LISTED_NAMES: [ListedName; 125] = [
     itself(&[".crush.json"]),
     itself(&["crush.json"]),
     itself(&["opencode.jsonc"]),
+    // Options of tools, among them where these write and what they run.
+    beneath(&["ctags.d"]),
+    itself(&[".valgrindrc"]),
+    beneath(&[".mvn"]),
+    itself(&[".proverc"]),
+    itself(&["Session.vim"]),
 ];
+
+/// Endings of files that a debugger runs beside the program of that name.
+const BESIDE_PROGRAMS: [&str; 3] = ["-gdb.gdb", "-gdb.py", "-gdb.scm"];
 
 /// What counts at the top of a repository alone: it is run by servers that build what is pushed.
 pub const PIPELINE_NAMES: [ListedName; 16] = [
@@ -311,7 +320,7 @@ fn is_listed_beyond<'a>(components: impl IntoIterator<Item = &'a OsStr>, n_outer
         let below = components.get(start..).unwrap_or_default();
         let is_found = match is_package {
             true => below.first().is_some_and(|first| is_same(first, GIT_DIRECTORY)),
-            false => LISTED_NAMES.iter().any(|name| name.covers(below)),
+            false => LISTED_NAMES.iter().any(|name| name.covers(below)) || is_beside(below),
         };
         is_package |= n_outer <= start && below.first().is_some_and(|it| is_packages(it));
         is_found || is_of_repository(below)
@@ -326,6 +335,36 @@ pub fn is_packages(name: &OsStr) -> bool {
 /// Returns whether what is left of a path is one of the files that make a repository.
 fn is_of_repository(below: &[&OsStr]) -> bool {
     matches!(below, [name] if REPOSITORY_NAMES.iter().any(|it| *name == *it))
+}
+
+/// Returns whether what is left of a path is a file that a debugger runs.
+fn is_beside(below: &[&OsStr]) -> bool {
+    let ends = |name: &OsStr| {
+        let name = name.as_encoded_bytes().to_ascii_lowercase();
+        BESIDE_PROGRAMS.iter().any(|it| name.ends_with(it.as_bytes()))
+    };
+    matches!(below, [name] if ends(name))
+}
+
+/// Returns whether programs take a name for an option when a shell hands them all names of a directory
+/// (`tar cf x.tar *`).
+///
+/// The names that a framework for web pages gives its files (`+page.svelte`) are no commands of an editor.
+pub fn is_option(name: &OsStr) -> bool {
+    const ROUTES: [&str; 4] = ["+error", "+layout", "+page", "+server"];
+    let is_plain = |name: &[u8]| {
+        name.iter().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'@' | b'-' | b'_'))
+    };
+    let name = name.as_encoded_bytes();
+    let is_route = ROUTES.iter().any(|route| {
+        let rest = name.strip_prefix(route.as_bytes());
+        rest.is_some_and(|rest| rest.starts_with(b".") || rest.starts_with(b"@"))
+    });
+    match name.first() {
+        Some(b'-') => true,
+        Some(b'+') => !(is_route && name.get(1..).is_some_and(is_plain)),
+        _ => false,
+    }
 }
 
 impl ListedName {
@@ -389,28 +428,4 @@ fn n_shared(path: &CanonicalPath, other: &CanonicalPath) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use super::*;
-    use crate::bounds::HomeExecutes;
-
-    /// How the directories above the home are called makes nothing free.
-    #[test]
-    fn a_home_beneath_a_directory_that_is_called_like_packages_is_guarded() {
-        let path = |text: &str| CanonicalPath::new(text).unwrap();
-        let names = ["/srv/vendor/u/.bashrc", "/srv/vendor/u/.cargo/bin"].map(path);
-        let home_executes = names.map(|path| HomeExecutes { path, reach: Reach::Itself }).to_vec();
-        let (sandbox, protected, servers) = (None, Vec::new(), HashMap::new());
-        let bounds = Bounds { sandbox, protected, home_executes, servers };
-        for (at, counts) in [
-            ("/srv/vendor/u/Downloads/.envrc", true),
-            ("/srv/vendor/u/.cargo/config.toml", true),
-            ("/srv/vendor/u/Downloads/a.txt", false),
-            ("/srv/vendor/u/Downloads/vendor/.envrc", false),
-            ("/opt/vendor/u/.envrc", false),
-        ] {
-            assert_eq!(bounds.host_executes(&path(at)), counts, "{at}");
-        }
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 //!                                      its git configuration names it?      Why::Configured (configured.rs)
 //!         ─▶ the user's own, or that of another repository, names it?           Why::Configured (orders.rs)
 //!
+//! committed.rs: links that git has and the disk may not
 //! configured.rs (files, links) ─▶ settings.rs, variables.rs (which ones) ─▶ programs.rs ─▶ shell.rs (words)
 //! ```
 //!
@@ -13,12 +14,14 @@
 //! take over, what a contained server wrote. Names that count wherever they stand are in
 //! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
 
+pub mod committed;
 mod configured;
 mod finds;
 mod homes;
 mod links;
 mod meaning;
 mod names;
+mod new;
 mod orders;
 mod partners;
 mod pointers;
@@ -40,6 +43,7 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::disk::{Disk, Kind};
 use crate::path::{self, Last};
+pub use committed::{CommittedLinks, LinkTable};
 use configured::{Named, Place};
 pub use meaning::counts_in_any_tree;
 pub use names::Names;
@@ -127,7 +131,7 @@ impl<'a> Executes<'a> {
         let made = made(changes);
         let mut executed = Vec::new();
         for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
-            let why = self.why(change, &made);
+            let why = self.why(change, &made).or_else(|| self.why_new(change));
             let why = why.or_else(|| match change.why(self.around()) {
                 // What is named in a working tree for its own sake goes with it.
                 Some(_) if self.is_gone(change) => change.why(&self.gathered(Some(&change.path))),

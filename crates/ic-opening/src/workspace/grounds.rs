@@ -1,10 +1,12 @@
 //! Where agents were free in earlier sessions, and whether a workspace is named through a link there.
 //!
 //! Such a link may be an agent's, or that of a server that could write there, and then the agent chooses what
-//! the next session is free in. Remembered in `grounds.json` of the home; links elsewhere are the user's own
-//! and are followed as ever.
+//! the next session is free in. Remembered in `grounds.json` of the home. A link can be carried along, too, by
+//! `mv`, `cp -a` or `git clone`, and nobody can tell where it came from: so once an agent could write
+//! anywhere, only links of the system are followed.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use ic_home::{Home, Lock, file};
 use ic_resolve::RealDisk;
@@ -37,11 +39,11 @@ impl Grounds {
             return Ok(found.path);
         }
         let grounds = Self::read(home)?;
-        match found.links.iter().find_map(|link| Some((link, grounds.holding(link, home)?))) {
+        match found.links.iter().find_map(|link| Some((link, grounds.suspicion(link, home)?))) {
             None => Ok(found.path),
-            Some((link, ground)) => Err(Fault::request(format!(
+            Some((link, suspicion)) => Err(Fault::request(format!(
                 "`{}` leads to `{}` through the link `{link}`, and an agent of an earlier session \
-                 may have made that link: it could write in `{ground}`",
+                 may have made that link: {suspicion}",
                 named.as_path().display(),
                 found.path
             ))
@@ -49,6 +51,16 @@ impl Grounds {
                 "name the directory itself if it is the one you mean; else remove the link",
             )),
         }
+    }
+
+    /// Says why an agent may have made a link, if it may.
+    fn suspicion(&self, link: &CanonicalPath, home: &Home) -> Option<String> {
+        if let Some(ground) = self.holding(link, home) {
+            return Some(format!("it could write in `{ground}`"));
+        }
+        // SECURITY: a link is carried along when its directory is moved, copied or cloned.
+        let is_any = !self.directories.is_empty() && !is_system_s(link);
+        is_any.then(|| "links move along when you move, copy or clone a directory".to_owned())
     }
 
     /// Remembers directories in which the agent of a session may write.
@@ -100,5 +112,74 @@ impl Grounds {
         let read: Self =
             serde_json::from_slice(&bytes).map_err(|error| unusable().with_source(error))?;
         if read.version == VERSION { Ok(read) } else { Err(unusable()) }
+    }
+}
+
+/// Returns whether a link is one of the system's, which nobody but its administrator can have made.
+fn is_system_s(link: &CanonicalPath) -> bool {
+    let uid = rustix::process::geteuid().as_raw();
+    let parent = link.parent().unwrap_or_else(CanonicalPath::root);
+    let at = |path: &CanonicalPath| rustix::fs::lstat(path.as_path()).ok();
+    match (at(link), at(&parent)) {
+        (Some(link), Some(parent_stat)) => Owned {
+            uid,
+            link_uid: link.st_uid,
+            parent_uid: parent_stat.st_uid,
+            parent_mode: parent_stat.st_mode,
+            is_in_system: SYSTEM.iter().any(|it| parent.as_path() == Path::new(it)),
+        }
+        .is_system_s(),
+        _ => false,
+    }
+}
+
+/// Where systems have links of their own, such as `/var/run`.
+const SYSTEM: [&str; 4] = ["/", "/usr", "/var", "/private/var"];
+
+/// Whose a link is, and the directory in which it lies.
+#[derive(Clone, Copy)]
+struct Owned {
+    /// Who we are.
+    uid: u32,
+    link_uid: u32,
+    parent_uid: u32,
+    parent_mode: u32,
+    /// Whether the directory is one of the system's.
+    is_in_system: bool,
+}
+
+impl Owned {
+    fn is_system_s(self) -> bool {
+        let is_closed = self.parent_uid == 0 && self.parent_mode & 0o022 == 0;
+        match self.uid {
+            // What the administrator has made, a session of the administrator's may have made.
+            0 => self.is_in_system && is_closed,
+            _ => self.link_uid == 0 || is_closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_links_that_no_agent_can_have_made_are_the_system_s() {
+        let of_user =
+            Owned { uid: 7, link_uid: 7, parent_uid: 7, parent_mode: 0o40755, is_in_system: false };
+        let cases = [
+            (of_user, false),
+            (Owned { link_uid: 0, ..of_user }, true),
+            (Owned { parent_uid: 0, ..of_user }, true),
+            (Owned { parent_uid: 0, parent_mode: 0o41777, ..of_user }, false),
+            (Owned { parent_uid: 0, parent_mode: 0o40775, ..of_user }, false),
+            (Owned { link_uid: 8, ..of_user }, false),
+            (Owned { uid: 0, link_uid: 0, parent_uid: 0, ..of_user }, false),
+            (Owned { uid: 0, link_uid: 0, parent_uid: 0, is_in_system: true, ..of_user }, true),
+            (Owned { uid: 0, link_uid: 0, is_in_system: true, ..of_user }, false),
+        ];
+        for (nth, (owned, expected)) in cases.into_iter().enumerate() {
+            assert_eq!(owned.is_system_s(), expected, "case {nth}");
+        }
     }
 }

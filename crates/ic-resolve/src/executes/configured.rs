@@ -12,6 +12,7 @@ use ic_policy::Why;
 use ic_policy::host_executes::GIT_DIRECTORY;
 use ic_types::{AbsolutePath, CanonicalPath};
 
+use super::committed;
 use super::finds::{Finds, Led};
 use super::links;
 use super::names::Names;
@@ -94,6 +95,7 @@ impl Named {
             files.extend(there);
         }
         named.read_all(place, files);
+        named.note_committed(place, top);
         named.own = named.names.clone();
         if let Some(orders) = place.orders {
             for top in &tops {
@@ -102,8 +104,21 @@ impl Named {
                 let files = orders.user().map(|file| (file.clone(), top.clone()));
                 named.read_all(place, files.collect());
             }
+            named.note_committed(place, top);
         }
         named
+    }
+
+    /// Notes what links lead to that git has and that may not be on the disk.
+    fn note_committed(&mut self, place: Place<'_>, top: &CanonicalPath) {
+        let Some(committed) = place.orders.and_then(Orders::committed) else { return };
+        committed::note(place, (top, &committed::at_top(place, top)), &mut self.names);
+        for git in &self.git {
+            match committed.of(git) {
+                Some(table) => committed::note(place, (top, &table), &mut self.names),
+                None => self.unreadable = Some(git.clone()),
+            }
+        }
     }
 
     /// Notes the directories from which git takes objects as if they were its own.

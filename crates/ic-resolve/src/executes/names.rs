@@ -134,6 +134,33 @@ impl Names {
         names
     }
 
+    /// Returns those that lie in a directory.
+    pub(super) fn within(&self, directory: &CanonicalPath) -> Self {
+        let mut names = Self::default();
+        for (path, why) in self.paths.iter().filter(|(path, _)| path.is_within(directory)) {
+            names.add(path.clone(), why.clone());
+        }
+        for (pattern, why) in self.patterns.iter().filter(|(it, _)| it.base.is_within(directory)) {
+            names.add_pattern(pattern.clone(), why.clone());
+        }
+        names
+    }
+
+    /// Returns the same names, for another reason.
+    pub(super) fn with_why(mut self, why: &Why) -> Self {
+        let own = self.paths.values_mut().chain(self.above.values_mut());
+        own.chain(self.patterns.iter_mut().map(|(_, why)| why)).for_each(|it| *it = why.clone());
+        self
+    }
+
+    /// Returns whether something is named at a path or beneath it, but for what is named anywhere.
+    pub(super) fn is_at_or_above(&self, path: &CanonicalPath) -> bool {
+        let is_above = |(it, _): &(Pattern, Why)| it.base.is_within(path);
+        self.paths.contains_key(path)
+            || self.above.contains_key(path)
+            || self.patterns.iter().any(is_above)
+    }
+
     /// Returns the same for names from the root, in any directory beneath `base`.
     pub(super) fn anywhere_in(&self, base: &CanonicalPath) -> Self {
         let text = |name: &OsStr| name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "*");

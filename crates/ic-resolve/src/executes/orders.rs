@@ -12,6 +12,7 @@ use ic_policy::{FileState, Reach, Why};
 use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath};
 
+use super::committed::CommittedLinks;
 use super::configured::Place;
 use super::finds::Led;
 use super::homes;
@@ -60,6 +61,8 @@ pub struct Orders {
     given: settings::Orders,
     variables: settings::Orders,
     workspace: Option<CanonicalPath>,
+    /// Who knows the links that git has.
+    committed: Option<Arc<dyn CommittedLinks>>,
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
@@ -129,9 +132,21 @@ impl Orders {
             given: settings::given(&git.settings),
             variables: variables::orders(&git.variables),
             workspace: workspace.cloned(),
+            committed: None,
             tops: Mutex::default(),
             remembered: Mutex::default(),
         }
+    }
+
+    /// Counts what links lead to that git has, and the disk may not.
+    #[must_use]
+    pub fn with_committed(mut self, committed: Arc<dyn CommittedLinks>) -> Self {
+        self.committed = Some(committed);
+        self
+    }
+
+    pub(super) fn committed(&self) -> Option<&dyn CommittedLinks> {
+        self.committed.as_deref()
     }
 
     pub(super) fn user(&self) -> impl Iterator<Item = &CanonicalPath> {

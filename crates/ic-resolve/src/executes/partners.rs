@@ -153,6 +153,8 @@ impl Executes<'_> {
             names.extend(&named.names.moved(top, &other));
             let of_other = self.named(&other, &self.directory(&other));
             names.extend(&of_other.names.moved(&other, top));
+            // Links there may lead here, and its configuration may name what is here.
+            names.extend(&of_other.names.within(top));
         }
         for file in files {
             names.add(file, Why::Configured("remote.url".to_owned()));

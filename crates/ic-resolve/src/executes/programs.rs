@@ -199,6 +199,10 @@ impl Reader {
         }
         self.is_passive = PASSIVE.contains(&name);
         self.words(rest);
+        // Where a link leads is meant from the directory of the link.
+        if name == "ln" {
+            rest.iter().for_each(|it| self.ending(it));
+        }
         if std::mem::take(&mut self.is_passive) {
             return;
         }

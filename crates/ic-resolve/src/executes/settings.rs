@@ -160,6 +160,12 @@ pub(super) fn given(settings: &[(String, String)]) -> Orders {
     orders(&settings)
 }
 
+/// Returns what a setting would name whose key is written with dots.
+pub(super) fn named(name: &str, value: &str) -> Vec<Name> {
+    let orders = given(&[(name.to_owned(), value.to_owned())]);
+    orders.given.into_iter().flat_map(|it| it.names).collect()
+}
+
 fn is_driver(setting: &Setting) -> bool {
     let is_program = match (setting.section.as_str(), setting.key.as_str()) {
         ("filter", "clean" | "smudge" | "process")

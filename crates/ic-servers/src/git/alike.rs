@@ -25,7 +25,9 @@ const TIPS_MAX: usize = 256;
 /// For how many of them it is found out where they left the commit that is checked out.
 const BASES_MAX: usize = 32;
 /// How much of two files git finds in both if it takes one for the other; it asks for a half itself.
-const ALIKE: &str = "--find-renames=40%";
+const ALIKE: &str = "--find-copies=40%";
+/// Every file may be what another one is a copy of.
+const HARDER: &str = "--find-copies-harder";
 /// How many pairs of files are compared; with more, each may be alike.
 const PAIRS_MAX: usize = 1_000_000;
 
@@ -46,13 +48,18 @@ pub(super) fn find(
         return Ok(none);
     }
     let names: BTreeSet<&str> = taken_in.files.iter().map(|it| it.path.as_str()).collect();
+    // One that goes in the same step may have been renamed to any of those that come.
+    let moved: BTreeSet<&str> = taken_in.gone.iter().map(String::as_str).collect();
+    let old: BTreeSet<&str> = taken_in.before.iter().map(|it| it.path.as_str()).collect();
+    let new: BTreeSet<&str> = names.difference(&old).copied().collect();
     let gone = gone(run, &names, &with_targets)?;
     let mut sources = Sources::new();
     let mut found = BTreeSet::new();
     let note = |sources: &mut Sources, path: &str, (mode, id): (&str, &str)| {
         let beside = above(path).filter_map(|it| gone.get(&it)).flatten();
         let own = names.contains(path).then(|| path.to_owned());
-        let paths: BTreeSet<String> = beside.cloned().chain(own).collect();
+        let renamed = new.iter().filter(|_| moved.contains(path)).map(|it| (*it).to_owned());
+        let paths: BTreeSet<String> = beside.cloned().chain(own).chain(renamed).collect();
         if mode.starts_with("100") && !paths.is_empty() {
             sources.entry(id.to_owned()).or_default().extend(paths);
         }
@@ -179,26 +186,34 @@ fn bases(run: &Run<'_>, head: &str, tips: &[String]) -> Result<BTreeSet<String>,
     Ok(bases)
 }
 
-/// Returns the places of those among `old` that git takes for one of `new`.
+/// Returns the places of those among `old` that git may take for one of `new`.
+///
+/// SECURITY: each is compared with all of `new`. Looked for as renames, each of `new` would have one partner
+/// alone, and a file that is more alike would hide the others; so they are looked for as copies of `new`.
 fn pairs(run: &Run<'_>, old: &[&String], new: &BTreeSet<String>) -> Result<Vec<usize>, Fault> {
     let rehearsal = Rehearsal::make(run)?;
-    let tree = |ids: &mut dyn Iterator<Item = &String>, mark: char| {
-        let mut text = String::new();
-        for (n, id) in ids.enumerate() {
-            let _ = writeln!(text, "100644 blob {id}\t{mark}{n}");
-        }
+    let mut text = String::new();
+    for (n, id) in new.iter().enumerate() {
+        let _ = writeln!(text, "100644 blob {id}\tn{n}");
+    }
+    let tree = |text: &str| {
         rehearsal.done(&["mktree"], text.as_bytes()).map(|id| id.trim_end().to_owned())
     };
-    let (old, new) = (tree(&mut old.iter().copied(), 'o')?, tree(&mut new.iter(), 'n')?);
-    let options = ["diff-tree", "-r", "-z", "--name-status", ALIKE, "-l0", "--no-rename-empty"];
-    let said = rehearsal.done(&[&options[..], &[&old, &new, "--"]].concat(), b"")?;
+    let without = tree(&text)?;
+    for (n, id) in old.iter().enumerate() {
+        let _ = writeln!(text, "100644 blob {id}\to{n}");
+    }
+    let with = tree(&text)?;
+    let options = ["diff-tree", "-r", "-z", "--name-status", ALIKE, HARDER, "-l0"];
+    let rest = ["--no-rename-empty", &without, &with, "--"];
+    let said = rehearsal.done(&[&options[..], &rest].concat(), b"")?;
     let mut parts = said.split('\0');
     let mut found = Vec::new();
     while let Some(letter) = parts.next() {
-        let path = parts.next();
-        if letter.starts_with('R') {
-            let _ = parts.next();
-            let place = path.and_then(|it| it.strip_prefix('o')).and_then(|it| it.parse().ok());
+        let _ = parts.next();
+        if letter.starts_with('C') {
+            let place = parts.next().and_then(|it| it.strip_prefix('o'));
+            let place = place.and_then(|it| it.parse().ok());
             found.push(place.ok_or_else(|| Fault::Not("git named an unknown file".to_owned()))?);
         }
     }

@@ -41,15 +41,15 @@ pub fn system_configs(path: &str, untrusted: &[&Path]) -> Vec<PathBuf> {
 }
 
 /// The gits of a `PATH`.
-struct Gits {
+pub(super) struct Gits {
     /// Where they look, going by where they lie.
     configs: Vec<PathBuf>,
     /// Those that are asked.
-    asked: Vec<PathBuf>,
+    pub(super) asked: Vec<PathBuf>,
 }
 
 impl Gits {
-    fn find(path: &str, untrusted: &[&Path]) -> Self {
+    pub(super) fn find(path: &str, untrusted: &[&Path]) -> Self {
         let mut gits = Self { configs: Vec::new(), asked: Vec::new() };
         for directory in path.split(':').chain(PATH.split(':')).take(DIRECTORIES_MAX) {
             let environment = [(OsString::from("PATH"), OsString::from(directory))];

@@ -250,6 +250,35 @@ const PYTHON: [&str; 217] = [
     "zoneinfo",
 ];
 
+/// Modules that those are made of, as far as they are files.
+const PYTHON_INNER: [&str; 21] = [
+    "_aix_support",
+    "_ast_unparse",
+    "_bootsubprocess",
+    "_collections_abc",
+    "_colorize",
+    "_compat_pickle",
+    "_compression",
+    "_markupbase",
+    "_opcode_metadata",
+    "_osx_support",
+    "_py_abc",
+    "_pydatetime",
+    "_pydecimal",
+    "_pyio",
+    "_pylong",
+    "_pyrepl",
+    "_sitebuiltins",
+    "_strptime",
+    "_sysconfigdata",
+    "_threading_local",
+    "_weakrefset",
+];
+
+/// What comes with Python, or with most of its installations, to be run by `python3 -m`.
+const PYTHON_TOOLS: [&str; 6] =
+    ["_distutils_hack", "idlelib", "pip", "pkg_resources", "setuptools", "wheel"];
+
 /// Returns whether a name is of the kind that a part of a pattern stands for; `None` if it is a plain part.
 pub(super) fn is_of(name: &[u8], part: &str) -> Option<bool> {
     match part {
@@ -297,6 +326,14 @@ pub(in crate::executes) fn is_python_s_own(name: &[u8]) -> bool {
     is_inner || PYTHON.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
 }
 
+/// Returns whether Python has a module of this name by itself, or brings one along, spelled so.
+pub(in crate::executes) fn is_python_module(name: &[u8]) -> bool {
+    let is_one = |own: &&str| name == own.as_bytes();
+    PYTHON.iter().any(|own| is_one(&own))
+        || PYTHON_INNER.iter().any(|own| is_one(&own))
+        || PYTHON_TOOLS.iter().any(|own| is_one(&own))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,6 +371,16 @@ mod tests {
             &["json", "x.py", "json.txt", "conftest.py", "__init__.py"],
         );
         check(PYTHON_PACKAGE, &["json", "email"], &["src", "json.py"]);
+    }
+
+    #[test]
+    fn modules_that_python_brings_along_are_known_by_their_exact_names() {
+        for name in ["json", "cmd", "argparse", "pip", "cProfile", "_weakrefset"] {
+            assert!(is_python_module(name.as_bytes()), "{name}");
+        }
+        for name in ["JSON", "main", "app", "_helpers", "conftest", "setup", "test", ""] {
+            assert!(!is_python_module(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Commands of git's own within a command: their arguments are no programs, but some options are.
 
-use super::super::shell;
-use super::tables::{PLAIN, RUNNING, RUNNING_OF};
+use super::super::{settings, shell};
+use super::tables::{BRINGING, OBEYING, PLAIN, RUNNING, RUNNING_OF};
 use super::{Name, Reader};
 
 impl Reader {
@@ -30,6 +30,7 @@ impl Reader {
         let runs = match (command, rest.first().map(String::as_str)) {
             ("bisect", Some("run")) | ("submodule", Some("foreach")) => rest.get(1..),
             ("submodule", _) => Some(&[][..]),
+            (command, _) if OBEYING.contains(&command) => return self.obeys(command, rest),
             (command, _) if PLAIN.contains(&command) => None,
             // One that runs programs, or an alias or program of the user's.
             _ => Some(rest),
@@ -46,7 +47,40 @@ impl Reader {
                 Some(value) => self.all(value),
             }
         }
+        if BRINGING.contains(&command) {
+            rest.iter().filter(|it| it.contains('/')).for_each(|it| self.word(it));
+        }
         rest.iter().filter_map(|it| it.split_once("ext::")).for_each(|(_, it)| self.all(it));
+    }
+
+    /// Notes the files of a command that does what they say, and what it makes the configuration name.
+    fn obeys(&mut self, command: &str, rest: &[String]) {
+        self.words(rest);
+        if command != "config" {
+            return;
+        }
+        for pair in rest.windows(2) {
+            let [name, value] = pair else { continue };
+            if !name.contains('.') || name.starts_with('-') {
+                continue;
+            }
+            for named in settings::named(name, value) {
+                // It is meant from where the configuration is, which is beside the tree or elsewhere.
+                if let Name::Path(path) = &named {
+                    self.ending(path);
+                }
+                self.push(named);
+            }
+        }
+    }
+
+    /// Notes a path that climbs from a directory which is not known here: in any directory, as it ends.
+    pub(super) fn ending(&mut self, path: &str) {
+        let end = path.trim_start_matches("./");
+        let rest = end.trim_start_matches("../");
+        if rest != end && !rest.is_empty() {
+            self.push(Name::Anywhere(rest.to_owned()));
+        }
     }
 
     /// Reads a command within a command.

@@ -148,10 +148,8 @@ pub(super) const PYTHON: &[&str] =
     &["pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "pytest.ini", "tox.ini", "Pipfile"];
 
 /// Commands of git's own that run nothing which their arguments name, unless an option says so.
-pub(super) const PLAIN: [&str; 66] = [
+pub(super) const PLAIN: [&str; 63] = [
     "add",
-    "am",
-    "apply",
     "bisect",
     "blame",
     "branch",
@@ -161,7 +159,6 @@ pub(super) const PLAIN: [&str; 66] = [
     "cherry-pick",
     "clean",
     "commit",
-    "config",
     "count-objects",
     "describe",
     "diff",
@@ -216,6 +213,10 @@ pub(super) const PLAIN: [&str; 66] = [
     "worktree",
     "write-tree",
 ];
+/// Commands of git's own that do to the tree, or to the configuration, what a file says.
+pub(super) const OBEYING: [&str; 3] = ["am", "apply", "config"];
+/// Commands whose arguments may be a file that brings commits.
+pub(super) const BRINGING: [&str; 4] = ["fetch", "ls-remote", "pull", "remote"];
 /// Long options of these that name a program, with it in the same word or the next.
 pub(super) const RUNNING: [&str; 4] =
     ["exec", "upload-pack", "receive-pack", "open-files-in-pager"];

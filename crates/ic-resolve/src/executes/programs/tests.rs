@@ -374,3 +374,19 @@ fn words_of_git_s_own_commands_are_not_programs() {
     check("git unknown tools/x", &["tools/x"]);
     assert!(!shown("git rebase -x tools/check main").contains(&"main".to_owned()));
 }
+
+#[test]
+fn files_that_git_s_own_commands_obey_are_named() {
+    check("git apply tools/p.patch", &["tools/p.patch"]);
+    check("git am -3 < tools/p.mbox", &["tools/p.mbox"]);
+    check("git config core.hooksPath tools/hooks", &["tools/hooks"]);
+    check("git config set --local core.fsmonitor 'sh tools/x'", &["tools/x"]);
+    check("git config --file tools/c user.name U", &["tools/c"]);
+    check("git pull tools/x.bundle main", &["tools/x.bundle"]);
+    check("ln -sf tools/x .git/hooks/pre-commit", &["tools/x"]);
+    for text in ["git config include.path ../tools/c", "ln -s ../../tools/c .git/hooks/pre-commit"]
+    {
+        let found = names(text, When::OnPurpose);
+        assert!(found.contains(&Name::Anywhere("tools/c".to_owned())), "{text}: {found:?}");
+    }
+}

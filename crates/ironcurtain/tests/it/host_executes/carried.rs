@@ -331,6 +331,44 @@ fn by_the_likeness_of_a_file() {
     }
 }
 
+/// The user renamed the file and changed a line of it; another file here.
+fn renamed_and_changed(world: &World) {
+    world.write("sample.envrc", SAMPLE);
+    world.write("docs.txt", TWO);
+    commit_of_user(world);
+    user(world, &["checkout", "-q", "-b", "dev"]);
+    user(world, &["mv", "sample.envrc", ".envrc"]);
+    world.write(".envrc", &SAMPLE.replace("# two", "# TWO"));
+    commit_of_user(world);
+    user(world, &["checkout", "-q", "main"]);
+}
+
+/// A file that is more alike does not hide the one that git follows.
+#[test]
+fn by_a_likeness_that_another_file_hides() {
+    let evil = format!("{SAMPLE}{PLANTED}");
+    let mut calls = vec![write("docs.txt", &SAMPLE.replace("# two", "# TWO")), add(&["."])];
+    calls.extend([commit(), write("docs.txt", TWO), write("sample.envrc", &evil)]);
+    calls.extend([add(&["."]), commit()]);
+    let to_dev: &[Words] = &[&["checkout", "-q", "dev"], &["merge", "--no-edit", "main"]];
+    for (name, steps) in [("there", to_dev), ("here", &[&["merge", "--no-edit", "dev"]])] {
+        let calls = calls.clone();
+        Trick { prepare: &renamed_and_changed, calls, steps, file: ".envrc" }.check(name);
+    }
+}
+
+/// Git takes both for renamed, and writes what it puts together under both names.
+#[test]
+fn by_a_file_that_is_renamed_and_changed_at_once() {
+    let evil = format!("{SAMPLE}{PLANTED}");
+    let calls = vec![shift("sample.envrc", "s2"), write("s2", &evil), add(&["."]), commit()];
+    let to_dev: &[Words] = &[&["checkout", "-q", "dev"], &["merge", "--no-edit", "main"]];
+    for (name, steps) in [("there", to_dev), ("here", &[&["merge", "--no-edit", "dev"]])] {
+        let calls = calls.clone();
+        Trick { prepare: &renamed_and_changed, calls, steps, file: ".envrc" }.check(name);
+    }
+}
+
 /// The same with a whole directory, which git takes for renamed by what is in it: a new file follows.
 #[test]
 fn by_the_likeness_of_a_directory() {

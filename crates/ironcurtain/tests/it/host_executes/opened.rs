@@ -100,16 +100,73 @@ fn a_session_does_not_go_on_in_what_became_a_link() {
     assert!(said.contains("through the link"), "{said}");
 }
 
+/// A link goes along when its directory is moved, copied or cloned, and then it lies where no agent wrote.
 #[test]
-fn a_link_of_the_users_own_is_followed() {
+fn a_link_that_was_carried_elsewhere_chooses_no_workspace() {
+    let moved = ["start", "--policy", "coding", "--workspace", "ROOT/work2/sub", TASK];
+    let sandbox = ["proxy", "--policy", "coding", "--sandbox", "ROOT/work2/sub"];
+    let out = ["start", "--policy", "coding", "--workspace", "ROOT/sub2", TASK];
+    let ways: [(&str, &[&str], Opening<'_>); 6] = [
+        ("renamed", &["mv", "work", "work2"], started(&moved)),
+        ("renamed, as a sandbox", &["mv", "work", "work2"], started(&sandbox)),
+        ("copied", &["cp", "-a", "work", "work2"], started(&moved)),
+        ("cloned", &["git", "clone", "-q", "work", "work2"], started(&moved)),
+        ("another tree", &["git", "-C", "work", "worktree", "add", "../work2"], started(&moved)),
+        ("moved out", &["mv", "work/sub", "sub2"], started(&out)),
+    ];
+    for (name, words, opening) in ways {
+        let carry = |is_known: bool| {
+            let place = place();
+            if is_known {
+                let first = ["start", "--policy", "coding", "--workspace", "ROOT/work", TASK];
+                assert_eq!(open(&place, &started(&first)).0, 0, "{name}");
+            }
+            turn(&place, "work/sub", "priv");
+            for words in [
+                &["git", "-C", "work", "init", "-q"][..],
+                &["git", "-C", "work", "add", "-A"],
+                &["git", "-C", "work", "commit", "-q", "-m", "m"],
+                words,
+            ] {
+                by_the_user(&place, words);
+            }
+            open(&place, &opening)
+        };
+        // The control: nobody who never ran a session is asked for another name.
+        let (code, said) = carry(false);
+        assert_eq!(code, 0, "{name}: {said}");
+        let (code, said) = carry(true);
+        assert_ne!(code, 0, "{name}: {said}");
+        assert!(said.contains("through the link"), "{name}: {said}");
+        assert!(said.contains("name the directory itself"), "{name}: {said}");
+    }
+}
+
+fn by_the_user(place: &Place, words: &[&str]) {
+    let (program, rest) = words.split_first().unwrap();
+    let mut command = std::process::Command::new(program);
+    command.args(rest).current_dir(place.root()).env("HOME", place.path("home"));
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "U").env(format!("GIT_{role}_EMAIL"), "u@x");
+    }
+    let output = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+}
+
+/// Where no agent was yet, links are followed; then the directory itself has to be named.
+#[test]
+fn a_link_of_the_users_own_is_followed_until_the_first_session() {
     let place = place();
     place.link("home/projects", place.path("work"));
     let words = ["start", "--policy", "coding", "--workspace", "ROOT/home/projects/sub", TASK];
-    for _ in 0..2 {
-        let (code, said) = open(&place, &started(&words));
-        assert_eq!(code, 0, "{said}");
-    }
+    let (code, said) = open(&place, &started(&words));
+    assert_eq!(code, 0, "{said}");
     assert!(Path::new(&place.path("home/.ironcurtain/grounds.json")).is_file());
+    let (code, said) = open(&place, &started(&words));
+    assert_ne!(code, 0, "{said}");
+    assert!(said.contains("through the link"), "{said}");
+    let (code, said) = open(&place, &started(&SUB));
+    assert_eq!(code, 0, "{said}");
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Names that count only while they are new: what is there already is the user's own.
+//!
+//! ```text
+//! --checkpoint-action=exec=sh x   the user's `tar cf x.tar *` takes it for an option
+//! argparse.py, at a top           the user's `python3 -m json.tool` there loads it
+//! ```
+
+use ic_policy::Why;
+use ic_policy::host_executes::{is_option, is_packages};
+use ic_types::{CanonicalPath, Role};
+
+use super::names::classes::is_python_module;
+use super::{Change, Executes};
+
+/// What makes a directory a package of Python's.
+const PACKAGE: [&str; 2] = ["__init__.", "__main__."];
+
+impl Executes<'_> {
+    /// Says why a change counts because of an entry that it makes.
+    pub(super) fn why_new(&self, change: &Change) -> Option<Why> {
+        if change.role != Role::WritePath {
+            return None;
+        }
+        let is_new = |it: &CanonicalPath| matches!(self.disk.look(it.as_path()), Ok(None));
+        let made = change.path.ancestors().take_while(is_new);
+        let is_named = |it: CanonicalPath| it.as_path().file_name().is_some_and(is_option);
+        if made.into_iter().any(is_named) {
+            return Some(Why::Option);
+        }
+        (is_new(&change.path) && self.is_python_s(&change.path)).then_some(Why::Module)
+    }
+
+    /// Returns whether Python, run at the top of the tree, takes a file for a module of its own.
+    fn is_python_s(&self, path: &CanonicalPath) -> bool {
+        let Some((directory, name)) = path.parent().zip(path.as_path().file_name()) else {
+            return false;
+        };
+        let name = name.as_encoded_bytes();
+        let is_code = || {
+            let end = name.split(|byte| *byte == b'.').skip(1);
+            end.clone().any(|it| it.starts_with(b"py")) || end.last() == Some(b"so")
+        };
+        let stem = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+        if is_python_module(stem) && is_code() {
+            return self.is_top_of_tree(&directory);
+        }
+        let is_part = PACKAGE.iter().any(|it| name.starts_with(it.as_bytes())) && is_code();
+        let Some((top, package)) = directory.parent().zip(directory.as_path().file_name()) else {
+            return false;
+        };
+        is_part && is_python_module(package.as_encoded_bytes()) && self.is_top_of_tree(&top)
+    }
+
+    fn is_top_of_tree(&self, directory: &CanonicalPath) -> bool {
+        let is_workspace = self.orders.and_then(|it| it.workspace()) == Some(directory);
+        (is_workspace || self.is_top(directory)) && !directory.components().any(is_packages)
+    }
+}

@@ -1,0 +1,138 @@
+//! Real repositories, and the git of this machine.
+
+#![expect(clippy::disallowed_methods, reason = "tests make files, and run the user's git")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::*;
+
+struct Ground {
+    _place: tempfile::TempDir,
+    top: PathBuf,
+    committed: Committed,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().canonicalize().unwrap().join("w");
+        std::fs::create_dir(&top).unwrap();
+        let ground = Self { _place: place, top, committed: Committed::new("", &[]) };
+        ground.git(&["init", "-q", "-b", "main"]);
+        ground.write("conf/vimrc", "v\n");
+        ground.commit();
+        ground
+    }
+
+    fn git(&self, words: &[&str]) {
+        self.git_at(&self.top, words);
+    }
+
+    #[track_caller]
+    fn git_at(&self, at: &Path, words: &[&str]) {
+        let identity = ["-c", "user.name=U", "-c", "user.email=u@x"];
+        let mut command = Command::new("git");
+        command.args(identity).args(words).current_dir(at).env("HOME", &self.top);
+        let output = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.top.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn link(&self, name: &str, target: &str) {
+        let path = self.top.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "m"]);
+    }
+
+    fn table(&self) -> Arc<LinkTable> {
+        let git = CanonicalPath::new(self.top.join(".git")).unwrap();
+        self.committed.of(&git).expect("it is not too much")
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &[&str]) {
+        let found: Vec<String> = self.table().texts().collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// Wherever git has a link, it is found; and as soon as it has.
+#[test]
+fn links_of_branches_the_index_and_what_was_put_aside_are_found() {
+    let ground = Ground::new();
+    ground.check(&[]);
+    ground.git(&["checkout", "-q", "-b", "feature/dev"]);
+    ground.link("a/b/.exrc", "../../conf/vimrc");
+    ground.commit();
+    ground.git(&["checkout", "-q", "main"]);
+    ground.check(&["a/b/.exrc -> ../../conf/vimrc"]);
+    ground.git(&["branch", "-q", "-D", "feature/dev"]);
+    ground.git(&["reflog", "expire", "--expire=now", "--all"]);
+    ground.check(&[]);
+    // Put aside without being tracked, twice.
+    for name in ["one", "two"] {
+        ground.link(name, "conf");
+        ground.git(&["stash", "-q", "-u"]);
+    }
+    ground.check(&["one -> conf", "two -> conf"]);
+    ground.git(&["stash", "clear"]);
+    ground.link("staged", "conf");
+    ground.git(&["add", "staged"]);
+    std::fs::remove_file(ground.top.join("staged")).unwrap();
+    ground.check(&["staged -> conf"]);
+    ground.git(&["rm", "-q", "--cached", "staged"]);
+    ground.check(&[]);
+}
+
+#[test]
+fn links_of_packed_branches_and_of_other_trees_are_found() {
+    let ground = Ground::new();
+    ground.git(&["worktree", "add", "-q", "--detach", "../wt"]);
+    let other = ground.top.parent().unwrap().join("wt");
+    ground.check(&[]);
+    std::os::unix::fs::symlink("conf", other.join("l")).unwrap();
+    ground.git_at(&other, &["add", "l"]);
+    ground.check(&["l -> conf"]);
+    ground.git_at(&other, &["commit", "-q", "-m", "detached"]);
+    ground.git_at(&other, &["rm", "-q", "--cached", "l"]);
+    ground.check(&["l -> conf"]);
+    ground.git_at(&other, &["branch", "kept"]);
+    ground.git(&["pack-refs", "--all"]);
+    ground.git(&["gc", "-q"]);
+    ground.git(&["worktree", "remove", "--force", "../wt"]);
+    ground.check(&["l -> conf"]);
+}
+
+/// Nothing is asked while nothing moves.
+#[test]
+fn what_is_known_stays_known() {
+    let ground = Ground::new();
+    let first = ground.table();
+    assert!(Arc::ptr_eq(&first, &ground.table()));
+    ground.write("conf/vimrc", "other\n");
+    assert!(Arc::ptr_eq(&first, &ground.table()), "a file of the tree is none of git's");
+    ground.commit();
+    assert!(!Arc::ptr_eq(&first, &ground.table()));
+}
+
+#[test]
+fn what_git_refuses_has_no_links() {
+    let ground = Ground::new();
+    let broken = ground.top.join("x/.git");
+    std::fs::create_dir_all(broken.join("objects")).unwrap();
+    let broken = CanonicalPath::new(broken).unwrap();
+    assert!(ground.committed.of(&broken).unwrap().is_empty());
+    let nowhere = CanonicalPath::new(ground.top.join("nowhere")).unwrap();
+    assert!(ground.committed.of(&nowhere).unwrap().is_empty());
+}
