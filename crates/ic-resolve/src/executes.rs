@@ -16,6 +16,7 @@
 mod configured;
 mod finds;
 mod homes;
+mod hooks;
 mod links;
 mod meaning;
 mod names;

@@ -115,6 +115,13 @@ pub(super) fn code(text: &str) -> Vec<Name> {
     reader.names
 }
 
+/// Returns what Python loads that runs these modules.
+pub(super) fn python_modules(modules: &[&str]) -> Vec<Name> {
+    let mut reader = Reader::new(When::ByItself);
+    reader.python_modules(modules);
+    reader.names
+}
+
 /// Returns what a path names that git, or a program that reads a variable, expands.
 pub(super) fn path(text: &str) -> Vec<Name> {
     let mut reader = Reader::new(When::ByItself);
