@@ -1,6 +1,8 @@
 //! What git takes for a file that counts elsewhere, hidden by steps around it: renamed and changed at once, behind a
 //! file that is more alike, or behind more tags than anybody looks at.
 
+use std::fmt::Write as _;
+
 use ic_testkit::Proxy;
 use ic_testkit::attack::calls::Call;
 use ic_testkit::attack::world::World;
@@ -9,6 +11,8 @@ use serde_json::json;
 use super::carried::{PLANTED, SAMPLE, Trick, Words, add, commit, commit_of_user, user};
 use super::{coding, delete, git, shift, world, write};
 
+/// One more than are looked at, without the one that is checked out.
+const N_TAGS: usize = 258;
 const DOCS: &str = "some text\nof another kind\n";
 
 /// A branch `dev` has the sample under a name that counts, with another last line.
@@ -88,15 +92,19 @@ fn behind_tags_of_the_agent_s_own() {
     world.write("README.md", "r\n");
     renamed(&world);
     let top = world.workspace();
-    let mut commits = vec![world.user.git_well(&top, &["rev-parse", "HEAD"]).trim().to_owned()];
-    for _ in 0..257 {
-        let last = commits.last().unwrap().clone();
-        let words = ["commit-tree", "-p", &last, "-m", "x", "HEAD^{tree}"];
-        commits.push(world.user.git_well(&top, &words).trim().to_owned());
+    // All of them are newer than the branch.
+    let mut commits = String::new();
+    for n in 0..N_TAGS {
+        let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+        let second = 4_000_000_000 + n;
+        let author = format!("A <a@example.org> {second} +0000");
+        write!(commits, "commit refs/heads/main\ncommitter {author}\ndata 1\nx\n{from}\n").unwrap();
     }
-    user(&world, &["reset", "-q", "--hard", commits.last().unwrap()]);
+    world.user.git_with_input(&top, &["fast-import", "--quiet"], commits.as_bytes());
+    let ids = world.user.git_well(&top, &["log", "--format=%H", "-n", &N_TAGS.to_string()]);
+    assert_eq!(ids.lines().count(), N_TAGS);
     let mut proxy = start(&world);
-    for (n, id) in commits.iter().skip(1).enumerate() {
+    for (n, id) in ids.lines().enumerate() {
         let tag = json!({"mode": "create", "tagName": format!("t{n}"), "commit": id});
         let call = git("git__git_tag", tag);
         proxy.call(call.tool, &call.arguments).good();
