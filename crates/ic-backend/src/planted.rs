@@ -19,7 +19,7 @@ mod put_back;
 mod survey;
 mod twins;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -67,6 +67,8 @@ pub struct Kept {
     pub(crate) ground: Ground,
     /// What is read-only in its cage, and which files and directories these were.
     covers: HashMap<CanonicalPath, Cover>,
+    /// Those of them that have names elsewhere, or hold files that do.
+    foreign: BTreeSet<CanonicalPath>,
     /// How it was before the server was started.
     pub(crate) at_start: Arc<Survey>,
     /// Where the last look is kept on disk.
@@ -124,7 +126,7 @@ impl Ground {
     /// Finds what has to be read-only in a cage that shows this ground.
     pub(crate) fn cover(self, judge: &Judge, disk: &dyn Disk) -> Result<Kept, SurveyFault> {
         let survey = Survey::of(&self, judge, disk, None)?;
-        let covers: HashMap<_, _> = survey.covers().collect();
+        let mut covers: HashMap<_, _> = survey.covers().collect();
         // SECURITY: a root that counts as a whole would be written all the same.
         if let Some(root) = self.roots.iter().find(|root| survey.counts(root)) {
             return Err(SurveyFault::Whole(root.clone()));
@@ -135,10 +137,16 @@ impl Ground {
         if let Some((path, other)) = twins::find(&self, &survey, disk)? {
             return Err(SurveyFault::Twin { path, other });
         }
+        let foreign = twins::foreign(&self, &survey, disk)?;
+        // SECURITY: what is in a directory that is read-only as a whole must not be shown otherwise.
+        covers.retain(|path, _| !path.ancestors().skip(1).any(|it| foreign.contains(&it)));
+        for path in &foreign {
+            covers.insert(path.clone(), Cover::read_only(path, disk)?);
+        }
         match covers.len() <= COVERS_MAX {
             true => {
                 let (at_start, look) = (Arc::new(survey), OnceLock::new());
-                Ok(Kept { ground: self, covers, at_start, look })
+                Ok(Kept { ground: self, covers, foreign, at_start, look })
             }
             false => Err(SurveyFault::TooManyCovers(covers.len())),
         }
@@ -158,10 +166,19 @@ impl Kept {
         path.ancestors().find(|above| self.covers.get(above).is_some_and(is_read))
     }
 
+    /// Returns whether a covered path is read-only because of names (hard links) elsewhere.
+    pub fn is_foreign(&self, covered: &CanonicalPath) -> bool {
+        self.foreign.contains(covered)
+    }
+
     /// Returns what counts by now and is not covered in the cage that runs.
     pub(crate) fn uncovered(&self, survey: &Survey) -> Option<CanonicalPath> {
         let mut covers = survey.covers();
-        let uncovered = covers.find(|(path, cover)| self.covers.get(path) != Some(cover));
+        let is_whole = |path: &CanonicalPath| path.ancestors().any(|it| self.foreign.contains(&it));
+        let is_uncovered = |path: &CanonicalPath, cover: &Cover| {
+            self.covers.get(path) != Some(cover) && !is_whole(path)
+        };
+        let uncovered = covers.find(|(path, cover)| is_uncovered(path, cover));
         uncovered.map(|(path, _)| path).or_else(|| survey.outlet().cloned())
     }
 

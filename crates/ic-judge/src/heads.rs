@@ -3,11 +3,11 @@
 //! A file that equals the one in that commit is the user's own, and bringing it back changes nothing.
 //! Only tools that say what they would change move HEAD, so the first look is early enough.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
 use ic_policy::ResolvedCall;
-use ic_resolve::git::{head_commit, linked};
+use ic_resolve::git::{head_commit, linked, refs};
 use ic_resolve::{Executes, NamedInTree, RealDisk};
 use ic_types::{CanonicalPath, Json, Object, Role, ServerName, ToolName};
 
@@ -19,10 +19,21 @@ const REPOSITORIES_MAX: usize = 256;
 /// How many places that rules are about are told, of each role.
 const RULED_MAX: usize = 1024;
 
+/// How many new refs are told; of more nobody needs to know which they are.
+const NEW_TIPS_MAX: usize = 2048;
+
 /// The commits at which repositories were found.
 #[derive(Debug, Default)]
 pub struct Heads {
-    seen: Mutex<HashMap<CanonicalPath, Option<String>>>,
+    seen: Mutex<HashMap<CanonicalPath, Found>>,
+}
+
+/// How a repository was found.
+#[derive(Debug)]
+struct Found {
+    commit: Option<String>,
+    /// What its refs named.
+    tips: BTreeSet<String>,
 }
 
 impl Heads {
@@ -34,7 +45,17 @@ impl Heads {
         }
         // SECURITY: also that there is none. A branch that gets its first commit from a git tool would
         // otherwise be found at it, and what is in it would pass for the user's own.
-        seen.insert(top.clone(), head_commit(&RealDisk, top));
+        let commit = head_commit(&RealDisk, top);
+        seen.insert(top.clone(), Found { commit, tips: refs::tips(&RealDisk, top) });
+    }
+
+    /// Returns what refs of the repository at `top` name by now, and none did when it was found.
+    fn new_tips(&self, top: &CanonicalPath) -> Vec<Json> {
+        let now = refs::tips(&RealDisk, top);
+        let seen = locked(&self.seen);
+        let is_new = |id: &&String| seen.get(top).is_some_and(|found| !found.tips.contains(*id));
+        let new = now.iter().filter(is_new).take(NEW_TIPS_MAX);
+        new.map(|id| Json::from(id.as_str())).collect()
     }
 }
 
@@ -51,8 +72,8 @@ impl Judge {
             self.heads.see(top);
         }
         let mut bases = Object::new();
-        for (top, commit) in &*locked(&self.heads.seen) {
-            if let Some(commit) = commit {
+        for (top, found) in &*locked(&self.heads.seen) {
+            if let Some(commit) = &found.commit {
                 bases.insert(top.to_string(), commit.as_str());
             }
         }
@@ -79,6 +100,8 @@ impl Judge {
         terms.insert("ruled", self.ruled((call.server(), call.tool()), &tops));
         terms.insert("bases", bases);
         terms.insert("named", named);
+        let new_tips = main.as_ref().or(top.as_ref()).map(|top| self.heads.new_tips(top));
+        terms.insert("newTips", new_tips.unwrap_or_default());
         terms.insert("drivers", has_drivers);
         if let Some(agreed) = agreed {
             terms.insert("agreed", agreed);

@@ -18,6 +18,7 @@ pub mod committed;
 mod configured;
 mod finds;
 mod homes;
+mod hooks;
 mod links;
 mod meaning;
 mod names;

@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use ic_policy::PathValue;
 use ic_types::path::PATH_BYTES_MAX;
@@ -132,6 +133,27 @@ fn is_url(text: &str) -> bool {
 pub fn ends_in_directory(text: &str) -> bool {
     let last = text.rsplit('/').next();
     matches!(last, Some("" | "." | "..")) || text == "~"
+}
+
+/// Where only the system writes.
+const SYSTEM: [&str; 12] = [
+    "/bin",
+    "/dev/null",
+    "/etc",
+    "/gnu",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix",
+    "/sbin",
+    "/snap",
+    "/usr",
+];
+
+/// Returns whether a path without `..` is where only the system writes: a link there does no harm.
+pub fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|place| path.starts_with(place))
 }
 
 /// Follows `path` from the root.

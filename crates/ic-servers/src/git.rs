@@ -47,6 +47,7 @@ mod quarantine;
 mod refs;
 mod rehearsal;
 mod remotes;
+mod replaced;
 mod repository;
 mod ruled;
 mod run;

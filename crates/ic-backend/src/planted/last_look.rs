@@ -9,7 +9,7 @@
 //! runs [`settle`]; if that was killed too, the next session that is opened does the same before anything is
 //! served. What is found to be damaged is not guessed at: no session is opened until a person has looked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -233,6 +233,7 @@ impl Written {
         let kept = Kept {
             ground,
             covers: HashMap::new(),
+            foreign: BTreeSet::new(),
             at_start: Arc::clone(&survey),
             look: OnceLock::new(),
         };
@@ -262,7 +263,8 @@ mod tests {
         std::fs::create_dir_all(place.join("ws")).unwrap();
         let ground = Ground { roots: vec![path("ws")], borders: Vec::new(), elsewhere: Vec::new() };
         let look = OnceLock::from(place.join("a.look"));
-        let kept = Kept { ground, covers: HashMap::new(), at_start: Arc::default(), look };
+        let (covers, foreign, at_start) = Default::default();
+        let kept = Kept { ground, covers, foreign, at_start, look };
         let workspace = Sandbox { path: path("ws"), kind: SandboxKind::Workspace };
         let bounds = Bounds {
             sandbox: Some(workspace),

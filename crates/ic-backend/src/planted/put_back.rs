@@ -325,6 +325,13 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
             false => found.extend(new),
         }
     }
+    for path in after.newly_outward(before) {
+        let entry = RealDisk.look(path.as_path()).ok().flatten();
+        let is_meant = entry.is_some_and(|it| settled.holds(path, Identity::at(path, &it.state)));
+        if !is_meant && !after.counted().contains_key(path) {
+            found.push(Difference::Appeared(path.clone()));
+        }
+    }
     let there: HashSet<Identity> = after.counted().values().map(|it| it.identity).collect();
     let gone = before.counted().iter().filter(|(path, then)| {
         let is_settled = settled.ours.contains_key(*path) || settled.users.contains(*path);

@@ -8,7 +8,9 @@
 //! is looked at once more by the names that were ([`Survey::as_before`]), and that is what is compared. What
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
+mod cover;
 mod outlets;
+mod outward;
 mod remembered;
 mod seen;
 mod walk;
@@ -19,7 +21,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use ic_confine::Access;
 use ic_judge::Judge;
 use ic_policy::host_executes::{GIT_DIRECTORY, is_same};
 use ic_policy::{Bounds, FileState, Reach};
@@ -29,6 +30,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
+pub(super) use cover::Cover;
 use remembered::Remembered;
 use seen::{Seen, Watch};
 use walk::Walk;
@@ -56,6 +58,8 @@ pub struct Survey {
     links: BTreeMap<CanonicalPath, Arc<OsStr>>,
     /// Links to where the server may write, and nobody looks.
     outlets: BTreeSet<CanonicalPath>,
+    /// Links that lead out of the ground, with the other links there by which they do.
+    outward: BTreeMap<CanonicalPath, Vec<CanonicalPath>>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
@@ -133,14 +137,6 @@ pub(crate) struct Counted {
 
 /// When the kernel last noted a change of a file; no program can set it to a time of its choice.
 type Changed = (i64, u32);
-
-/// How something is kept by a cage.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Cover {
-    identity: Identity,
-    n_names: u32,
-    pub(super) access: Access,
-}
 
 /// Tells one file or directory from all others.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -282,20 +278,6 @@ impl Survey {
         self.counted.get(path).is_some_and(|it| it.reach == Reach::Beneath)
     }
 
-    /// Returns what a cage can keep where it is, and how.
-    pub(crate) fn covers(&self) -> impl Iterator<Item = (CanonicalPath, Cover)> {
-        let is_mountable = |it: &Counted| matches!(it.kind, Kind::File | Kind::Directory);
-        let covered = self.counted.iter().filter(move |(_, it)| is_mountable(it));
-        covered.map(|(path, it)| {
-            let access = match it.reach {
-                Reach::Beneath => Access::Read,
-                // What else is in it is free; but being a mount it cannot be moved away.
-                Reach::Itself => Access::Write,
-            };
-            (path.clone(), Cover { identity: it.identity, n_names: it.n_names, access })
-        })
-    }
-
     /// Returns a link to where the server may write, and nobody looks.
     pub(super) fn outlet(&self) -> Option<&CanonicalPath> {
         self.outlets.first()
@@ -367,6 +349,7 @@ impl Survey {
         let name = path.as_path().file_name();
         let is_git_s = |name| is_same(name, GIT_DIRECTORY) || is_part_of_repository(name);
         let is_link = self.counted.get(path).is_some_and(|it| it.kind == Kind::Link);
+        let is_link = is_link || self.outward.contains_key(path);
         name.is_some_and(is_git_s) || is_link || self.led.contains(path)
     }
 }

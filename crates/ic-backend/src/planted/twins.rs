@@ -1,8 +1,10 @@
-//! Files that count and have another name (a hard link) where a server may write.
+//! Files with several names (hard links).
 //!
-//! A cage makes a name read-only, and the file can be written by any other. Nothing is changed here.
+//! A cage makes a name read-only, and the file can be written by any other. So no file that counts may have another
+//! name where a server may write ([`find`]), and a file that has a name elsewhere is read-only ([`foreign`]): it may
+//! be your `~/.bashrc`, or a package that all your projects share. Nothing is changed here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use ic_policy::host_executes::GIT_DIRECTORY;
@@ -16,6 +18,9 @@ use super::survey::{Survey, SurveyFault};
 const ENTRIES_MAX: usize = 1_000_000;
 /// Git's objects share files between clones, and a server that never could write there has no name of one.
 const OBJECTS: &str = "objects";
+
+/// How many files and directories are made read-only because of names elsewhere; of more, the directories above.
+const FOREIGN_MAX: usize = 192;
 
 /// Device and number of a file that has several names.
 type Shared = (u64, u64);
@@ -32,7 +37,7 @@ pub(super) fn find(
     for path in survey.counted().keys().filter(|path| !is_root(path)) {
         let is_inside = |at: &CanonicalPath| survey.counts_beneath(path) && !is_objects(at);
         search.files(path, &is_inside, &mut |file, shared| {
-            counted.entry(shared).or_insert_with(|| file.clone());
+            counted.entry(shared.0).or_insert_with(|| file.clone());
         })?;
     }
     if counted.is_empty() {
@@ -44,12 +49,61 @@ pub(super) fn find(
         let is_shown = |at: &CanonicalPath| ground.borders.contains(at) && at != root;
         let is_free = |at: &CanonicalPath| !is_kept(at) && !is_shown(at) && !is_processes(at);
         search.files(root, &is_free, &mut |file, shared| {
-            if let Some(path) = counted.get(&shared).filter(|_| !survey.counts(file)) {
+            if let Some(path) = counted.get(&shared.0).filter(|_| !survey.counts(file)) {
                 found.get_or_insert_with(|| (path.clone(), file.clone()));
             }
         })?;
     }
     Ok(found)
+}
+
+/// Returns files on the ground that have a name elsewhere as well, or else the directories that hold them.
+///
+/// Where the other names are is not looked for: those on the ground are counted.
+pub(super) fn foreign(
+    ground: &Ground,
+    survey: &Survey,
+    disk: &dyn Disk,
+) -> Result<BTreeSet<CanonicalPath>, SurveyFault> {
+    let mut search = Search { disk, n_left: ENTRIES_MAX };
+    let mut names: HashMap<Shared, (usize, Vec<CanonicalPath>)> = HashMap::new();
+    for root in &ground.roots {
+        let is_shown = |at: &CanonicalPath| ground.borders.contains(at) && at != root;
+        let is_looked_into = |at: &CanonicalPath| !is_shown(at) && !is_objects(at);
+        search.files(root, &is_looked_into, &mut |file, (shared, n_names)| {
+            names.entry(shared).or_insert((n_names, Vec::new())).1.push(file.clone());
+        })?;
+    }
+    let is_kept = |path: &CanonicalPath| {
+        let mut above = path.ancestors();
+        above.any(|it| survey.counts_beneath(&it) && !ground.roots.contains(&it))
+    };
+    let foreign = names.into_values().filter(|(n_names, here)| here.len() < *n_names);
+    let files: Vec<CanonicalPath> =
+        foreign.flat_map(|(_, here)| here).filter(|path| !is_kept(path)).collect();
+    few(ground, &files).ok_or(SurveyFault::TooManyCovers(files.len()))
+}
+
+/// Returns the files, or as few directories above them as are needed, and none that is a root or above one.
+fn few(ground: &Ground, files: &[CanonicalPath]) -> Option<BTreeSet<CanonicalPath>> {
+    let depth = |path: &CanonicalPath| path.components().count();
+    let root_of = |path: &CanonicalPath| {
+        let roots = ground.roots.iter().filter(|root| path.is_within(root));
+        roots.max_by_key(|root| depth(root)).map_or(0, depth)
+    };
+    let below: Vec<(&CanonicalPath, usize)> =
+        files.iter().map(|path| (path, depth(path).saturating_sub(root_of(path)))).collect();
+    let mut at_most = below.iter().map(|(_, below)| *below).max().unwrap_or_default();
+    loop {
+        let raised = below
+            .iter()
+            .filter_map(|(path, below)| path.ancestors().nth(below.saturating_sub(at_most)));
+        let raised: BTreeSet<CanonicalPath> = raised.collect();
+        if raised.len() <= FOREIGN_MAX {
+            return Some(raised);
+        }
+        at_most = at_most.checked_sub(1).filter(|it| 0 < *it)?;
+    }
 }
 
 fn is_objects(path: &CanonicalPath) -> bool {
@@ -73,7 +127,7 @@ impl Search<'_> {
         &mut self,
         path: &CanonicalPath,
         is_entered: &dyn Fn(&CanonicalPath) -> bool,
-        note: &mut dyn FnMut(&CanonicalPath, Shared),
+        note: &mut dyn FnMut(&CanonicalPath, (Shared, usize)),
     ) -> Result<(), SurveyFault> {
         let kind = self.disk.look(path.as_path()).ok().flatten().map(|entry| entry.kind);
         let mut rest: Vec<_> = kind.map(|kind| (path.clone(), kind)).into_iter().collect();
@@ -122,8 +176,9 @@ impl Search<'_> {
     }
 }
 
-/// Returns which file it is, if it has several names.
-fn shared(path: &CanonicalPath) -> Option<Shared> {
+/// Returns which file it is, and how many names it has, if it has several.
+fn shared(path: &CanonicalPath) -> Option<(Shared, usize)> {
     let stat = rustix::fs::lstat(path.as_path()).ok()?;
-    (1 < stat.st_nlink).then_some((stat.st_dev, stat.st_ino))
+    let n_names = usize::try_from(stat.st_nlink).unwrap_or(usize::MAX);
+    (1 < n_names).then_some(((stat.st_dev, stat.st_ino), n_names))
 }

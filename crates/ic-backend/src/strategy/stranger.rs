@@ -60,6 +60,15 @@ fn texts(sent: &Object) -> HashSet<&str> {
 fn why_unseen(server: &ServerName, live: Option<&Live>, judged: &Judged) -> String {
     let path = &judged.path;
     let kept = live.and_then(|live| live.sight.kept());
+    if let Some(covered) =
+        kept.and_then(|kept| kept.covering(path).filter(|it| kept.is_foreign(it)))
+    {
+        return format!(
+            "`{covered}` has other names (hard links) outside of what the server `{server}` may write, or \
+             holds files that do, so it is read-only for it; use the built-in filesystem server, which \
+             replaces a file and leaves its other names as they are"
+        );
+    }
     if let Some(covered) = kept.and_then(|kept| kept.covering(path)) {
         return format!(
             "programs on this machine run `{covered}` or take orders from it, so it is read-only for the \

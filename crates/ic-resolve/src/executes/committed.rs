@@ -97,7 +97,9 @@ fn behind(path: &[u8]) -> Vec<Behind> {
             found.push(Behind { rest, is_entry: false });
         }
     };
-    PIPELINE_NAMES.iter().for_each(|name| note(&components, name));
+    for name in &PIPELINE_NAMES {
+        note(&components, name);
+    }
     for start in 0..components.len() {
         let below = components.get(start..).unwrap_or_default();
         // What is beneath packages counts less; asked as the whole path that it would be.
@@ -233,7 +235,9 @@ impl Noting<'_> {
             n_left -= 1;
             let Some(end) = self.go(way, (&link, &mut ways), names) else { continue };
             let Led { paths, passed } = Led::by(self.place.disk, &end);
-            passed.into_iter().for_each(|it| names.add_entry(it, Why::Committed(link.clone())));
+            for it in passed {
+                names.add_entry(it, Why::Committed(link.clone()));
+            }
             ends.extend(paths);
         }
         ends.sort_unstable();

@@ -14,6 +14,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::committed;
 use super::finds::{Finds, Led};
+use super::hooks;
 use super::links;
 use super::names::Names;
 use super::orders::{Listing, Orders};
@@ -69,6 +70,7 @@ impl Named {
     pub(super) fn read(place: Place<'_>, top: &CanonicalPath, git: Vec<CanonicalPath>) -> Self {
         let mut named = Self { git, ..Self::default() };
         named.note_links(place);
+        named.note_hooks(place, top);
         let mut files: Vec<Source> = Vec::new();
         let mut tops = vec![top.clone()];
         for directory in named.git.clone() {
@@ -214,6 +216,16 @@ impl Named {
         }
     }
 
+    /// Notes what hooks among git's own files run by name.
+    fn note_hooks(&mut self, place: Place<'_>, top: &CanonicalPath) {
+        for directory in self.git.clone() {
+            let hooks = directory.join("hooks".as_ref()).ok();
+            for order in hooks.iter().flat_map(|it| hooks::orders(place, it)) {
+                self.note(place, &(directory.clone(), top.clone()), &order);
+            }
+        }
+    }
+
     /// Notes the paths that a setting names, and returns them.
     fn note(
         &mut self,
@@ -242,6 +254,10 @@ impl Named {
         // What is in a named directory may be a link, as hooks often are.
         for path in &paths {
             links::note_beneath(place, path, &mut self.names);
+            let hooks = (order.takes == Takes::Hooks).then(|| hooks::orders(place, path));
+            for order in hooks.into_iter().flatten() {
+                self.note(place, &(file.clone(), top.clone()), &order);
+            }
         }
         paths
     }

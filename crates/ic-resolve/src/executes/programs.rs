@@ -115,6 +115,13 @@ pub(super) fn code(text: &str) -> Vec<Name> {
     reader.names
 }
 
+/// Returns what Python loads that runs these modules.
+pub(super) fn python_modules(modules: &[&str]) -> Vec<Name> {
+    let mut reader = Reader::new(When::ByItself);
+    reader.python_modules(modules);
+    reader.names
+}
+
 /// Returns what a path names that git, or a program that reads a variable, expands.
 pub(super) fn path(text: &str) -> Vec<Name> {
     let mut reader = Reader::new(When::ByItself);
@@ -201,7 +208,9 @@ impl Reader {
         self.words(rest);
         // Where a link leads is meant from the directory of the link.
         if name == "ln" {
-            rest.iter().for_each(|it| self.ending(it));
+            for it in rest {
+                self.ending(it);
+            }
         }
         if std::mem::take(&mut self.is_passive) {
             return;

@@ -4,8 +4,10 @@
 //! an object id, is a fault. An agent may be able to write all of it, so nothing here says whether the
 //! object is there, or whether a remote ever had it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+
+use ic_types::CanonicalPath;
 
 use super::{GIT_SPACE, REF_BYTES_MAX, Repository, is_branch, is_object_id, look, read};
 use crate::disk::{Disk, Kind};
@@ -18,6 +20,43 @@ pub const TAGS_MAX: usize = 200;
 const ENTRIES_MAX: usize = 1000;
 
 const TAGS: &str = "refs/tags";
+
+/// How many entries are looked at to find out which refs there are.
+const TIPS_MAX: usize = 20_000;
+/// The longest list of what was put aside that is read.
+const ASIDE_BYTES_MAX: usize = 4 << 20;
+
+/// Returns the objects that the refs of the repository at `top`, and what was put aside there, name, as far as
+/// git's own files say so plainly.
+pub fn tips(disk: &dyn Disk, top: &CanonicalPath) -> BTreeSet<String> {
+    let read = |name: &str, bytes_max| read(disk, top, name, bytes_max).ok().flatten();
+    let packed = read(".git/packed-refs", PACKED_BYTES_MAX).unwrap_or_default();
+    let aside = read(".git/logs/refs/stash", ASIDE_BYTES_MAX).unwrap_or_default();
+    let packed = packed.lines().filter_map(|line| line.split(' ').next());
+    let aside = aside.lines().filter_map(|line| line.split(' ').nth(1));
+    let mut tips: BTreeSet<String> =
+        packed.chain(aside).filter(|id| is_object_id(id)).map(ToOwned::to_owned).collect();
+    let mut n_left = TIPS_MAX;
+    let mut directories = vec![".git/refs".to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = disk.list(&top.as_path().join(&directory), n_left).unwrap_or_default();
+        n_left = n_left.saturating_sub(entries.len());
+        for (name, kind) in entries {
+            let Some(name) = name.to_str().map(|name| format!("{directory}/{name}")) else {
+                continue;
+            };
+            match kind {
+                Kind::Directory => directories.push(name),
+                Kind::File | Kind::Link | Kind::Other => {
+                    let text = read(&name, REF_BYTES_MAX).unwrap_or_default();
+                    let id = text.trim_end_matches(GIT_SPACE);
+                    tips.extend(is_object_id(id).then(|| id.to_owned()));
+                }
+            }
+        }
+    }
+    tips
+}
 
 impl Repository {
     /// Returns the branch that is checked out, if one is.

@@ -8,7 +8,8 @@
 //! Git finds that out by what is in the files. So a change is told if the file was, before it, much like a file
 //! that counts, that some branch has and that is not here; whoever called it so, and in however many steps.
 //! Whole directories follow in the same way, with what is new in them: so it is told, too, if another file in
-//! a directory of it was like that, and the branch does not have the directory.
+//! a directory of it was like that, and the branch does not have the directory. What was renamed and changed at
+//! once is found by the file that is no more (`replaced.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,19 +18,22 @@ use super::carried::{TakenIn, above, tips, trees};
 use super::closed::RAW;
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
+use super::replaced;
 use super::run::Run;
 use super::takeover::{Terms, counted, listed};
 
-/// How many branches are looked at, with the newest first.
+/// How many branches are looked at, with the newest first: of those that were there when the session began.
 const TIPS_MAX: usize = 256;
+/// How many are looked at that were made since; with more, each file may be alike.
+///
+/// SECURITY: an agent can make as many as it likes, so they take no place from the others.
+const NEW_TIPS_MAX: usize = 1024;
 /// For how many of them it is found out where they left the commit that is checked out.
 const BASES_MAX: usize = 32;
 /// How much of two files git finds in both if it takes one for the other; it asks for a half itself.
 const ALIKE: &str = "--find-copies=40%";
-/// Every file may be what another one is a copy of.
-const HARDER: &str = "--find-copies-harder";
 /// How many pairs of files are compared; with more, each may be alike.
-const PAIRS_MAX: usize = 1_000_000;
+pub(super) const PAIRS_MAX: usize = 1_000_000;
 
 /// Returns the names of the files that git may take for ones that count elsewhere.
 pub(super) fn find(
@@ -40,26 +44,25 @@ pub(super) fn find(
     let none = BTreeSet::new();
     let head = run.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], b"")?;
     let head = head.output.trim_end();
-    if taken_in.files.is_empty() || head.is_empty() {
+    if (taken_in.files.is_empty() && taken_in.gone.is_empty()) || head.is_empty() {
         return Ok(none);
     }
-    let (targets, with_targets) = targets(run, terms, head)?;
+    let Some(tips) = looked_at(run, terms, head)? else {
+        let names = taken_in.files.iter().map(|it| &it.path);
+        return Ok(names.chain(&taken_in.gone).cloned().collect());
+    };
+    let (targets, with_targets) = targets(run, terms, (head, &tips))?;
     if targets.is_empty() {
         return Ok(none);
     }
     let names: BTreeSet<&str> = taken_in.files.iter().map(|it| it.path.as_str()).collect();
-    // One that goes in the same step may have been renamed to any of those that come.
-    let moved: BTreeSet<&str> = taken_in.gone.iter().map(String::as_str).collect();
-    let old: BTreeSet<&str> = taken_in.before.iter().map(|it| it.path.as_str()).collect();
-    let new: BTreeSet<&str> = names.difference(&old).copied().collect();
     let gone = gone(run, &names, &with_targets)?;
     let mut sources = Sources::new();
     let mut found = BTreeSet::new();
     let note = |sources: &mut Sources, path: &str, (mode, id): (&str, &str)| {
         let beside = above(path).filter_map(|it| gone.get(&it)).flatten();
         let own = names.contains(path).then(|| path.to_owned());
-        let renamed = new.iter().filter(|_| moved.contains(path)).map(|it| (*it).to_owned());
-        let paths: BTreeSet<String> = beside.cloned().chain(own).chain(renamed).collect();
+        let paths: BTreeSet<String> = beside.cloned().chain(own).collect();
         if mode.starts_with("100") && !paths.is_empty() {
             sources.entry(id.to_owned()).or_default().extend(paths);
         }
@@ -68,7 +71,7 @@ pub(super) fn find(
         note(&mut sources, &old.path, (&old.mode, &old.id));
     }
     // What was between two steps may be known to the rehearsal alone.
-    let unknown = unknown(run, &sources)?;
+    let unknown = unknown(run, sources.keys().map(String::as_str))?;
     found.extend(unknown.iter().filter_map(|id| sources.remove(id)).flatten());
     // Of several steps that are taken at once, one may be alike for the next.
     if taken_in.left.is_some() {
@@ -76,7 +79,7 @@ pub(super) fn find(
         for new in &taken_in.files {
             note(&mut steps, &new.path, (&new.mode, &new.id));
         }
-        for id in self::unknown(run, &steps)? {
+        for id in self::unknown(run, steps.keys().map(String::as_str))? {
             steps.remove(&id);
         }
         for (id, paths) in steps {
@@ -85,20 +88,23 @@ pub(super) fn find(
     }
     let mut bases = bases(run, head, &with_targets)?;
     bases.extend(taken_in.known.iter().cloned());
+    let mut listings = Vec::new();
     for base in bases {
-        let said = Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", &base])?;
-        for (path, about) in said.split('\0').filter_map(listed) {
-            note(&mut sources, path, about);
-        }
+        listings.push(Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", &base])?);
     }
+    let trees: Vec<BTreeMap<&str, (&str, &str)>> =
+        listings.iter().map(|said| said.split('\0').filter_map(listed).collect()).collect();
+    for (path, about) in trees.iter().flatten() {
+        note(&mut sources, path, *about);
+    }
+    found.extend(replaced::find(run, taken_in, (&trees, &targets))?);
     if PAIRS_MAX < sources.len() * targets.len() {
         found.extend(sources.into_values().flatten());
         return Ok(found);
     }
-    let ids: Vec<&String> = sources.keys().collect();
-    let alike = pairs(run, &ids, &targets)?;
-    let of = |n: usize| ids.get(n).and_then(|id| sources.get(*id)).into_iter().flatten().cloned();
-    found.extend(alike.into_iter().flat_map(of));
+    let ids: Vec<&str> = sources.keys().map(String::as_str).collect();
+    let alike = alike(run, &ids, &targets)?;
+    found.extend(alike.iter().filter_map(|id| sources.get(*id)).flatten().cloned());
     Ok(found)
 }
 
@@ -106,12 +112,15 @@ pub(super) fn find(
 type Sources = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the numbers that the repository does not have.
-fn unknown(run: &Run<'_>, sources: &Sources) -> Result<Vec<String>, Fault> {
-    let asked: String = sources.keys().flat_map(|id| [id.as_str(), "\n"]).collect();
+pub(super) fn unknown<'a>(
+    run: &Run<'_>,
+    ids: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Vec<String>, Fault> {
+    let asked: String = ids.clone().flat_map(|id| [id, "\n"]).collect();
     let words = ["cat-file", "--batch-check=%(objecttype)"];
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
-    let all = sources.keys().zip(said.lines());
-    Ok(all.filter(|(_, kind)| *kind != "blob").map(|(id, _)| id.clone()).collect())
+    let all = ids.zip(said.lines());
+    Ok(all.filter(|(_, kind)| *kind != "blob").map(|(id, _)| id.to_owned()).collect())
 }
 
 /// Returns the directories above the names that some of the branches do not have, with the names in them.
@@ -132,14 +141,44 @@ fn gone(
     Ok(beneath)
 }
 
+/// Returns the commits that are looked at; nothing if too many were made since the session began.
+fn looked_at(run: &Run<'_>, terms: &Terms, head: &str) -> Result<Option<Vec<String>>, Fault> {
+    let new = since_the_beginning(run, terms)?;
+    let tips = tips(run)?.into_iter().filter(|tip| tip != head);
+    let (new, mut looked_at): (Vec<_>, Vec<_>) = tips.partition(|tip| new.contains(tip));
+    looked_at.truncate(TIPS_MAX);
+    let is_few = new.len() <= NEW_TIPS_MAX && terms.new_tips.len() <= NEW_TIPS_MAX;
+    looked_at.extend(new);
+    Ok(is_few.then_some(looked_at))
+}
+
+/// Returns the commits that only branches, tags and entries put aside have that were made since the session
+/// began.
+fn since_the_beginning(run: &Run<'_>, terms: &Terms) -> Result<BTreeSet<String>, Fault> {
+    if terms.new_tips.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let refs = Rehearsal::look(run, &["for-each-ref", "--format=%(objectname) %(*objectname)"])?;
+    let stash = Rehearsal::look(run, &["stash", "list", "--format=%H %P"])?;
+    let (mut new, mut old) = (BTreeSet::new(), BTreeSet::new());
+    for line in refs.lines().chain(stash.lines()) {
+        let ids: Vec<&str> = line.split_whitespace().collect();
+        let is_new = ids.first().is_some_and(|id| terms.new_tips.contains(*id));
+        let all = if is_new { &mut new } else { &mut old };
+        all.extend(ids.into_iter().map(ToOwned::to_owned));
+    }
+    new.retain(|id| !old.contains(id));
+    Ok(new)
+}
+
 /// Returns what branches have under names that count and that are not here, and these branches.
 fn targets(
     run: &Run<'_>,
     terms: &Terms,
-    head: &str,
+    (head, tips): (&str, &[String]),
 ) -> Result<(BTreeSet<String>, Vec<String>), Fault> {
     let mut asked = String::new();
-    for tip in tips(run)?.iter().filter(|tip| *tip != head).take(TIPS_MAX) {
+    for tip in tips {
         // The second is taken for the parent of the first.
         let _ = writeln!(asked, "{tip} {head}");
     }
@@ -186,35 +225,40 @@ fn bases(run: &Run<'_>, head: &str, tips: &[String]) -> Result<BTreeSet<String>,
     Ok(bases)
 }
 
-/// Returns the places of those among `old` that git may take for one of `new`.
+/// Returns those of the files that are much like one of the models.
 ///
-/// SECURITY: each is compared with all of `new`. Looked for as renames, each of `new` would have one partner
-/// alone, and a file that is more alike would hide the others; so they are looked for as copies of `new`.
-fn pairs(run: &Run<'_>, old: &[&String], new: &BTreeSet<String>) -> Result<Vec<usize>, Fault> {
+/// SECURITY: each by itself. If each model were given to the file that is most like it, as git does for
+/// renames, a file that is made more alike would hide another one. So they are looked at as copies, of which one
+/// model may have many.
+pub(super) fn alike<'a>(
+    run: &Run<'_>,
+    files: &[&'a str],
+    models: &BTreeSet<String>,
+) -> Result<BTreeSet<&'a str>, Fault> {
     let rehearsal = Rehearsal::make(run)?;
-    let mut text = String::new();
-    for (n, id) in new.iter().enumerate() {
-        let _ = writeln!(text, "100644 blob {id}\tn{n}");
-    }
-    let tree = |text: &str| {
+    let tree = |files: &[&str]| {
+        let models = models.iter().map(|id| (id.as_str(), 'm'));
+        let files = files.iter().map(|id| (*id, 'f'));
+        let mut text = String::new();
+        for (n, (id, mark)) in models.chain(files).enumerate() {
+            let _ = writeln!(text, "100644 blob {id}\t{mark}{n}");
+        }
         rehearsal.done(&["mktree"], text.as_bytes()).map(|id| id.trim_end().to_owned())
     };
-    let without = tree(&text)?;
-    for (n, id) in old.iter().enumerate() {
-        let _ = writeln!(text, "100644 blob {id}\to{n}");
-    }
-    let with = tree(&text)?;
-    let options = ["diff-tree", "-r", "-z", "--name-status", ALIKE, HARDER, "-l0"];
-    let rest = ["--no-rename-empty", &without, &with, "--"];
-    let said = rehearsal.done(&[&options[..], &rest].concat(), b"")?;
+    let (old, new) = (tree(&[])?, tree(files)?);
+    let options = ["diff-tree", "-r", "-z", "--name-status", ALIKE, "--find-copies-harder"];
+    let words = [&options[..], &["-l0", "--no-rename-empty", &old, &new, "--"]].concat();
+    let said = rehearsal.done(&words, b"")?;
+    let odd = || Fault::Not("git named an unknown file".to_owned());
     let mut parts = said.split('\0');
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     while let Some(letter) = parts.next() {
         let _ = parts.next();
-        if letter.starts_with('C') {
-            let place = parts.next().and_then(|it| it.strip_prefix('o'));
-            let place = place.and_then(|it| it.parse().ok());
-            found.push(place.ok_or_else(|| Fault::Not("git named an unknown file".to_owned()))?);
+        if letter.starts_with(['C', 'R']) {
+            let file = parts.next().ok_or_else(odd)?;
+            let place = file.strip_prefix('f').and_then(|it| it.parse::<usize>().ok());
+            let place = place.and_then(|it| it.checked_sub(models.len()));
+            found.insert(*place.and_then(|it| files.get(it)).ok_or_else(odd)?);
         }
     }
     Ok(found)

@@ -47,8 +47,8 @@ pub(super) struct TakenIn {
     pub(super) gone: Vec<String>,
     /// Commits that are put together with what is checked out: git may make them anew, as they are.
     pub(super) known: Vec<String>,
-    /// The names of all files that there are then, if they are not those of the index.
-    pub(super) left: Option<BTreeSet<String>>,
+    /// All files that there are then, if they are not those of the index: their numbers by name.
+    pub(super) left: Option<BTreeMap<String, String>>,
 }
 
 impl TakenIn {
@@ -92,10 +92,11 @@ pub(super) fn find(
 ) -> Result<Vec<Entry>, Fault> {
     // What is only staged is put together with nothing yet.
     let is_staged = matches!(deed, Deed::Stages(_));
-    let (alike, gone) = match is_staged {
+    let (alike, mut gone) = match is_staged {
         true => (BTreeSet::new(), BTreeSet::new()),
         false => (alike::find(run, terms, &taken_in)?, carrying(run, terms, &taken_in)?),
     };
+    gone.extend(taken_in.gone.iter().filter(|it| alike.contains(*it)).cloned());
     let top = &run.repository.top;
     // What is committed was looked at when it was staged.
     let is_named = !matches!(deed, Deed::Commits { .. });
@@ -185,7 +186,7 @@ fn vanished(run: &Run<'_>, taken_in: &TakenIn) -> Result<Vec<String>, Fault> {
     // A file that goes here is not in the index, unless it is put aside.
     let gone: BTreeSet<&str> = taken_in.gone.iter().map(String::as_str).collect();
     let index = index.split('\0').filter(|path| !gone.contains(path));
-    let left = taken_in.left.iter().flatten().map(String::as_str);
+    let left = taken_in.left.iter().flat_map(BTreeMap::keys).map(String::as_str);
     for directory in left.chain(index).flat_map(above) {
         vanished.remove(&directory);
     }

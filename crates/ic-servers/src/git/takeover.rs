@@ -47,6 +47,8 @@ pub(super) struct Terms {
     named: Names,
     /// Whether attributes of a file can make the user's git run a program.
     has_drivers: bool,
+    /// What branches, tags and entries put aside name that were made since the session began.
+    pub(super) new_tips: BTreeSet<String>,
     /// Places that rules of the caller are about.
     pub(super) ruled: Ruled,
     /// Whether others than we may write in the tree meanwhile.
@@ -87,11 +89,15 @@ impl Terms {
             Some(Json::Array(named)) => Names::of_texts(named.iter().filter_map(Json::as_str)),
             Some(_) | None => Names::default(),
         };
+        let new_tips = match terms.get("newTips") {
+            Some(Json::Array(ids)) => ids.iter().filter_map(text).collect(),
+            Some(_) | None => BTreeSet::new(),
+        };
         let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
         let is_shared = matches!(terms.get("shared"), Some(Json::Bool(true)));
         let ruled = Ruled::of(terms);
         let agreed = terms.get("agreed").and_then(text);
-        Some(Self { bases, named, has_drivers, ruled, is_shared, agreed })
+        Some(Self { bases, named, has_drivers, new_tips, ruled, is_shared, agreed })
     }
 
     /// Returns whether a configuration names a file that is called so, or like it, wherever it is.
@@ -196,7 +202,7 @@ pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<()
     let mut ruled = terms.ruled.changed(&reading, terms, (deed, &outcome))?;
     // SECURITY: what is in the index is in the repository, to be committed, pushed and read from there.
     ruled.extend(terms.ruled.taken_in(&run.repository.top, &staged_names));
-    let mut carried = strays::leading_out(&reading, &outcome.entries)?;
+    let mut carried = strays::leading_out(&reading, terms, &outcome.entries)?;
     carried.extend(carried::find(&reading, terms, deed, std::mem::take(&mut outcome.taken_in))?);
     let mut counted = counted(&reading, terms, outcome.entries)?;
     keep_changed(&reading, terms, &mut counted)?;
@@ -278,7 +284,7 @@ fn rehearsed(
         entries.extend(rehearsal.between(&before, &after)?);
         taken_in.add(rehearsal.made_since(&before, &known)?);
         taken_in.known = known;
-        let left = rehearsal.index()?.into_iter().map(|it| it.path);
+        let left = rehearsal.index()?.into_iter().map(|it| (it.path, it.id));
         taken_in.left = Some(left.collect());
     }
     strayed.extend(followed.strayed(&rehearsal)?);

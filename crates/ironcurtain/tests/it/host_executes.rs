@@ -3,6 +3,7 @@
 //! Nobody is there to approve anything. Each attack is tried twice: without anybody who looks, where it
 //! has to work, and through the proxy, where nothing of the agent's may run and no file elsewhere change.
 
+mod alike;
 mod arrivals;
 mod carried;
 mod chains;
@@ -11,11 +12,13 @@ mod committed;
 mod elsewhere;
 mod everyday;
 mod generated;
+mod hooks;
 mod later;
 mod looked_for;
 mod meanings;
 mod named;
 mod opened;
+mod outward;
 mod renamed;
 mod replayed;
 mod reviewed;

@@ -14,12 +14,12 @@ use ic_resolve::{Change, Disk, Executes, Kind};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 use rustix::fs::{AtFlags, CWD, Mode};
 
-use super::outlets;
 use super::seen::{Moment, Seen, SeenEntry, Watch};
 use super::{
     Changed, Counted, Ground, Identity, Manner, Rules, Survey, SurveyFault, TEXT_BYTES_MAX, Text,
     target_of,
 };
+use super::{outlets, outward};
 
 /// A name that stands for any.
 const ANY: &str = "any-name";
@@ -292,7 +292,7 @@ impl Walk<'_> {
     }
 
     /// Notes a link by which something is found that nobody looks at: beneath packages, where names are
-    /// free, or where the server may write besides.
+    /// free, where the server may write besides, or out of the ground.
     fn note_way(&mut self, link: &CanonicalPath, reach: Option<Reach>) {
         let Ok(path) = AbsolutePath::new(link.as_path()) else { return };
         let is_of_packages = |path: &CanonicalPath| path.components().any(is_packages);
@@ -307,6 +307,13 @@ impl Walk<'_> {
         let is_outlet = !is_of_each && outlets::is_passed(self.ground, self.disk, way);
         if is_outlet {
             self.survey.outlets.insert(link.clone());
+        }
+        let outward = found.as_ref().ok();
+        if let Some(found) = outward.filter(|it| outward::leads_out(self.ground, link, it)) {
+            let by = found.links.iter().filter(|it| *it != link && self.is_on_ground(it));
+            let by: Vec<CanonicalPath> = by.cloned().collect();
+            self.survey.outward.insert(link.clone(), by);
+            self.note_target(link);
         }
         let is_way = is_way || is_outlet;
         if let (true, None, Ok(Some(entry))) = (is_way, reach, self.disk.look(link.as_path())) {

@@ -329,9 +329,9 @@ pub(in crate::executes) fn is_python_s_own(name: &[u8]) -> bool {
 /// Returns whether Python has a module of this name by itself, or brings one along, spelled so.
 pub(in crate::executes) fn is_python_module(name: &[u8]) -> bool {
     let is_one = |own: &&str| name == own.as_bytes();
-    PYTHON.iter().any(|own| is_one(&own))
-        || PYTHON_INNER.iter().any(|own| is_one(&own))
-        || PYTHON_TOOLS.iter().any(|own| is_one(&own))
+    PYTHON.iter().any(&is_one)
+        || PYTHON_INNER.iter().any(&is_one)
+        || PYTHON_TOOLS.iter().any(is_one)
 }
 
 #[cfg(test)]

@@ -239,8 +239,28 @@ impl Reader {
         }
     }
 
+    /// Notes the modules that a hook runs by their names, and what would replace one of Python's own.
+    ///
+    /// Unlike a setting that does so, it makes no other file of the directory count: hooks are programs, and
+    /// which modules of the user's they load is what a named program runs in turn.
+    pub(super) fn python_modules(&mut self, modules: &[&str]) {
+        for module in modules {
+            self.modules(module);
+        }
+        self.beside(PYTHON_FILE);
+        self.beside(&format!("{PYTHON_PACKAGE}/__init__.*"));
+    }
+
     /// Node leaves endings out, and looks for packages.
     fn node(&mut self, rest: &[String]) {
+        // What code requires stands in quotes.
+        for quoted in rest.iter().flat_map(|it| it.split(['"', '\'', '`']).skip(1).step_by(2)) {
+            let is_bare = !quoted.starts_with(['.', '/', '~']) && !quoted.is_empty();
+            if is_bare && !quoted.contains(char::is_whitespace) {
+                self.candidate(&format!("node_modules/{quoted}"));
+                self.candidate(&format!("node_modules/{quoted}.{GLOB}"));
+            }
+        }
         for word in rest.iter().flat_map(|it| values(it)).filter(|it| !it.starts_with('-')) {
             let word = word.trim_end_matches('/');
             if matches!(word, "." | ".." | "") {

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use super::super::run::{PATH, Program, SETTINGS};
 
 /// How long an answer may take.
-const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_mins(1);
 /// How long it may be.
 const OUTPUT_BYTES_MAX: usize = 256 << 20;
 const COMPLAINT_BYTES_MAX: usize = 16 << 10;

@@ -12,6 +12,7 @@ mod later;
 mod linked;
 mod obeyed;
 mod outlets;
+mod outward;
 mod packages;
 mod twins;
 

@@ -14,26 +14,26 @@ use serde_json::{Value, json};
 use super::{coding, delete, git, make, shift, world, write};
 
 /// What must not arrive.
-const PLANTED: &str = "silent !planted\n";
-const ONE: &str = "1\n2\n3\n4\n5\n6\n7\n";
-const TWO: &str = "a\nb\nc\nd\ne\nf\ng\n";
-const SAMPLE: &str = "# one\n# two\n# three\n# four\n# five\n";
+pub(super) const PLANTED: &str = "silent !planted\n";
+pub(super) const ONE: &str = "1\n2\n3\n4\n5\n6\n7\n";
+pub(super) const TWO: &str = "a\nb\nc\nd\ne\nf\ng\n";
+pub(super) const SAMPLE: &str = "# one\n# two\n# three\n# four\n# five\n";
 
-type Words = &'static [&'static str];
+pub(super) type Words = &'static [&'static str];
 /// What makes the user's world.
-type Prepare<'a> = &'a dyn Fn(&World);
+pub(super) type Prepare<'a> = &'a dyn Fn(&World);
 
 /// A trick: what the user has, what the agent does, what the user does then, and where it arrives.
-struct Trick<'a> {
-    prepare: Prepare<'a>,
-    calls: Vec<Call>,
-    steps: &'a [Words],
-    file: &'a str,
+pub(super) struct Trick<'a> {
+    pub(super) prepare: Prepare<'a>,
+    pub(super) calls: Vec<Call>,
+    pub(super) steps: &'a [Words],
+    pub(super) file: &'a str,
 }
 
 impl Trick<'_> {
     #[track_caller]
-    fn check(&self, name: &str) {
+    pub(super) fn check(&self, name: &str) {
         assert!(self.arrives(false).is_ok(), "{name}: it does not even work where nobody looks");
         let arrived = self.arrives(true);
         assert!(arrived.is_err(), "{name}: {arrived:#?}");
@@ -65,17 +65,17 @@ impl Trick<'_> {
     }
 }
 
-fn user(world: &World, words: &[&str]) {
+pub(super) fn user(world: &World, words: &[&str]) {
     world.user.git_well(&world.workspace(), words);
 }
 
-fn commit_of_user(world: &World) {
+pub(super) fn commit_of_user(world: &World) {
     user(world, &["add", "--all"]);
     user(world, &["commit", "-q", "-m", "by the user"]);
 }
 
 /// Makes a branch of the user's at `from`, with a commit that has these files.
-fn branch_of_user(world: &World, (branch, from): (&str, &str), files: &[(&str, &str)]) {
+pub(super) fn branch_of_user(world: &World, (branch, from): (&str, &str), files: &[(&str, &str)]) {
     user(world, &["checkout", "-q", "-B", branch, from]);
     for (name, text) in files {
         world.write(name, text);
@@ -83,15 +83,15 @@ fn branch_of_user(world: &World, (branch, from): (&str, &str), files: &[(&str, &
     commit_of_user(world);
 }
 
-fn add(files: &[&str]) -> Call {
+pub(super) fn add(files: &[&str]) -> Call {
     git("git__git_add", json!({"files": files}))
 }
 
-fn commit() -> Call {
+pub(super) fn commit() -> Call {
     git("git__git_commit", json!({"message": "m"}))
 }
 
-fn switch(target: &str) -> Call {
+pub(super) fn switch(target: &str) -> Call {
     git("git__git_checkout", json!({"target": target}))
 }
 

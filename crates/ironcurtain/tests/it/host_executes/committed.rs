@@ -187,7 +187,9 @@ fn link(world: &World, (name, target): (&str, &str)) {
 
 fn on_dev(world: &World, links: &[(&str, &str)]) {
     user(world, &["checkout", "-q", "-B", "dev"]);
-    links.iter().for_each(|it| link(world, *it));
+    for it in links {
+        link(world, *it);
+    }
     user(world, &["add", "-A"]);
     user(world, &["commit", "-q", "--allow-empty", "-m", "dev"]);
     user(world, &["checkout", "-q", "main"]);

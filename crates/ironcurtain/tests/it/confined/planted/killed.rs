@@ -132,7 +132,8 @@ fn with_a_damaged_look_no_session_is_opened() {
             &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}),
         );
         assert_ne!(next.end(), 0);
-        assert!(next.stderr().contains(".look` is damaged"), "{}", next.stderr());
+        let told = next.all_stderr();
+        assert!(told.contains(".look` is damaged"), "{told}");
     }
     fs::write(&look, text).unwrap();
     check_told(&rig, "repaired");

@@ -72,11 +72,10 @@ fn other_links_stay() {
     let rig = rig();
     let mut proxy = session(&rig);
     let text = "os.makedirs('venv/bin'); os.symlink('/usr/bin/env', 'venv/bin/python'); \
-                os.symlink('../lib', 'src/lib'); os.symlink('nowhere', 'src/n'); \
-                os.symlink('/nowhere/at/all', 'src/m')";
+                os.symlink('../lib', 'src/lib'); os.symlink('nowhere', 'src/n')";
     proxy.call("peeker__run", &attack(&rig, text)).good();
     proxy.finish();
-    for name in ["venv/bin/python", "src/lib", "src/n", "src/m"] {
+    for name in ["venv/bin/python", "src/lib", "src/n"] {
         assert!(fs::read_link(rig.place.path("ws").join(name)).is_ok(), "{name}");
     }
 }
