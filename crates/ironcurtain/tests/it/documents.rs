@@ -63,6 +63,7 @@ pages! {
     clients_work: "docs/guide/clients.md",
     models_work: "docs/guide/models.md",
     the_model_gate_works: "docs/guide/gate.md",
+    agents_work: "docs/guide/agents.md",
     sessions_work: "docs/guide/sessions.md",
     scripts_work: "docs/guide/scripts.md",
     the_log_works: "docs/guide/log.md",

@@ -87,7 +87,7 @@ fn a_script_is_no_conversation() {
     shelf.place.write("s.ts", "1 + 1");
     shelf.ok(&["run", "--name", "sums", "s.ts"]);
     let said = shelf.refused(&["start", "--resume", "sums", "x"], 1);
-    assert!(said.contains("`sums` is not a conversation with the built-in agent"), "{said}");
+    assert!(said.contains("`sums` is not a conversation with an agent"), "{said}");
     let said = shelf.refused(&["start", "--name", "sums", "x"], 2);
     assert!(said.contains("there is a session `sums` already"), "{said}");
 }

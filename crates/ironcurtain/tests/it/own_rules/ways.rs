@@ -165,13 +165,13 @@ fn a_path_that_looks_like_an_option_is_a_path() {
     check("untracked", (untracked, act, LEAKED), &reads);
     let act: Act = |it| {
         it.tree();
-        it.write("wt/--abort", "x");
-        it.write("wt/--quit", "x");
         it.write("wt/d/keep.txt", "evil");
         it.commit("wt");
         it.git("checkout", json!({"target": "f", "paths": ["./--abort", "./--quit", "."]}));
     };
-    let kept: Prepare = || begun(&[("d/keep.txt", "mine\n")]);
+    // The user's own: an agent is asked about new names like these.
+    let kept: Prepare =
+        || begun(&[("d/keep.txt", "mine\n"), ("--abort", "x\n"), ("--quit", "x\n")]);
     check("checkout", (kept, act, CHANGED), &both(&CHANGES, "d/keep.txt"));
 }
 
