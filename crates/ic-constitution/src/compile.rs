@@ -133,10 +133,11 @@ impl Compiler<'_> {
         let extra = webs(judged, atoms);
         let regions = region::closure(atoms, extra, RULES_MAX)
             .map_err(|region::TooMany| self.too_many(atoms))?;
+        let own: Vec<(&Atom, Region)> = atoms.iter().map(|it| (*it, Region::of(it))).collect();
         let mut ruled: Vec<Ruled<'_>> = Vec::new();
         for region in &regions {
-            let here: Vec<&Atom> =
-                atoms.iter().copied().filter(|atom| region.is_of(atom)).collect();
+            let about = own.iter().filter(|(atom, own)| region.is_of(atom, own));
+            let here: Vec<&Atom> = about.map(|(atom, _)| *atom).collect();
             let said = match verdict(&here, self.texts) {
                 Some((effect, by)) => Said { effect, by: Some(by) },
                 // Only the web is added where nothing is said about it.

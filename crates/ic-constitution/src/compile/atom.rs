@@ -364,8 +364,10 @@ pub(super) fn parts(directory: &Directory) -> (Root, &str) {
 /// Returns whether `inner` is known to lie in `outer`, or to be it.
 pub(crate) fn is_beneath(inner: &Directory, outer: &Directory) -> bool {
     let ((root, inner), (of, outer)) = (parts(inner), parts(outer));
+    if root != of {
+        return false;
+    }
     // INVARIANT: paths have no empty parts, so a slash is the end of one.
     let rest = inner.strip_prefix(outer);
-    root == of
-        && rest.is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with('/'))
+    rest.is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with('/'))
 }

@@ -48,7 +48,9 @@ impl Compiled {
         let here: Vec<&Atom> = self
             .atoms
             .iter()
-            .filter(|atom| atom.judged == Judged::Role(subject.role) && region.is_of(atom))
+            .filter(|atom| {
+                atom.judged == Judged::Role(subject.role) && region.is_of(atom, &Region::of(atom))
+            })
             .collect();
         verdict(&here, &self.texts).map_or(self.default, |(effect, _)| effect)
     }

@@ -62,21 +62,21 @@ impl Region {
 
     /// Returns whether all of `inner` lies in this.
     pub(super) fn contains(&self, inner: &Self) -> bool {
-        self.reach.meet(&inner.reach).as_ref() == Some(&inner.reach)
+        self.reach.covers(&inner.reach)
             && (self.tool.is_none() || self.tool == inner.tool)
             && self.has.is_none_or(|role| inner.has == Some(role) || inner.area.has(role))
             && self.area.contains(&inner.area)
     }
 
-    /// Returns whether the atom holds in all of this region.
-    pub(super) fn is_of(&self, atom: &Atom) -> bool {
+    /// Returns whether the atom, whose region is `own`, holds in all of this region.
+    pub(super) fn is_of(&self, atom: &Atom, own: &Self) -> bool {
         let applies = match (&atom.spot, &self.area) {
             (Spot::Elsewhere, _) => !(self.is_in_sandbox() && atom.is_restriction_elsewhere()),
             (Spot::Unnamed, area) => *area == Area::General,
             (Spot::Local, Area::Hosts(conditions)) => !conditions.iter().any(is_web),
             _ => true,
         };
-        applies && Self::of(atom).contains(self)
+        applies && own.contains(self)
     }
 
     /// Returns whether it is a directory of the sandbox.
@@ -87,7 +87,7 @@ impl Region {
     /// Returns whether this is about all servers and tools that both are about, whatever the values.
     pub(super) fn is_for(&self, other: &Self) -> bool {
         let tools = self.tool.is_none() || self.tool == other.tool;
-        tools && self.reach.meet(&other.reach).as_ref() == Some(&other.reach)
+        tools && self.reach.covers(&other.reach)
     }
 
     /// Ranks regions: what lies in another and is not the same has a higher rank.
@@ -117,7 +117,8 @@ impl Region {
             _ => false,
         };
         let tools = self.tool.is_none() || other.tool.is_none() || self.tool == other.tool;
-        kinds && tools && self.reach.meet(&other.reach).is_some()
+        let servers = self.reach.covers(&other.reach) || other.reach.covers(&self.reach);
+        kinds && tools && servers
     }
 
     /// Writes the region so that equal ones are equal, and the order of sentences does not matter.
@@ -156,6 +157,16 @@ fn is_web(condition: &HostCondition) -> bool {
 }
 
 impl Reach {
+    /// Returns whether this is about every server that `inner` is about.
+    pub(super) fn covers(&self, inner: &Self) -> bool {
+        match (self, inner) {
+            (Self::Any, _) | (Self::BuiltIn, Self::BuiltIn) => true,
+            (Self::BuiltIn, Self::One(name)) => BUILT_IN_SERVERS.contains(&name.as_str()),
+            (Self::One(one), Self::One(other)) => one == other,
+            (Self::BuiltIn | Self::One(_), Self::Any) | (Self::One(_), Self::BuiltIn) => false,
+        }
+    }
+
     pub(super) fn meet(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Any, it) | (it, Self::Any) => Some(it.clone()),
@@ -208,6 +219,9 @@ impl Area {
 }
 
 fn meet_hosts(one: &[HostCondition], other: &[HostCondition]) -> Option<Area> {
+    if other.iter().any(|host| one.iter().any(|known| !known.meets(host))) {
+        return None;
+    }
     let mut hosts = one.to_vec();
     for host in other {
         if hosts.iter().any(|known| !known.meets(host)) {

@@ -132,7 +132,10 @@ impl<'a> Clauses<'a> {
             .iter()
             .flat_map(|row| row.phrases.iter().map(move |phrases| (row.verb, phrases)))
             .flat_map(|(verb, (base, gerund))| [(verb, *base), (verb, *gerund)]);
-        let found = phrases.filter_map(|(verb, phrase)| {
+        let letter = self.words.first()?.low.chars().next();
+        // Most phrases begin with another letter.
+        let likely = phrases.filter(|(_, phrase)| phrase.chars().next() == letter);
+        let found = likely.filter_map(|(verb, phrase)| {
             let phrase: Vec<&str> = phrase.split(' ').collect();
             (after(self.words, &phrase).is_some() || self.is_third_person(&phrase))
                 .then_some((verb, phrase.len()))

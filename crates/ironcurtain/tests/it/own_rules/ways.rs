@@ -164,14 +164,16 @@ fn a_path_that_looks_like_an_option_is_a_path() {
     };
     check("untracked", (untracked, act, LEAKED), &reads);
     let act: Act = |it| {
-        it.tree();
-        it.write("wt/d/keep.txt", "evil");
-        it.commit("wt");
         it.git("checkout", json!({"target": "f", "paths": ["./--abort", "./--quit", "."]}));
     };
-    // The user's own: an agent is asked about new names like these.
-    let kept: Prepare =
-        || begun(&[("d/keep.txt", "mine\n"), ("--abort", "x\n"), ("--quit", "x\n")]);
+    // The names are the user's own: an agent would be asked about new ones like these.
+    let kept: Prepare = || {
+        let place = begun(&[("d/keep.txt", "mine\n"), ("--abort", "x\n"), ("--quit", "x\n")]);
+        git(&place.path("work"), &["checkout", "--quiet", "-b", "f"]);
+        committed(&place, &[("d/keep.txt", "evil")]);
+        git(&place.path("work"), &["checkout", "--quiet", "main"]);
+        place
+    };
     check("checkout", (kept, act, CHANGED), &both(&CHANGES, "d/keep.txt"));
 }
 
