@@ -314,7 +314,7 @@ impl Broker {
         }
     }
 
-    /// Returns what judges the calls, for whoever has to keep to the same policy: the cage of an agent.
+    /// Returns what judges the calls. The cage of an agent follows the same policy.
     pub fn judge(&self) -> &Arc<Judge> {
         &self.judge
     }

@@ -272,7 +272,7 @@ impl Shared {
         cut: &CancellationToken,
     ) -> Result<String, SessionError> {
         let timestamp = SystemClock.now();
-        // A key that a person pasted is no part of a conversation, which is kept.
+        // The conversation is kept on disk, so a key that a person pasted is left out.
         let message = self.workbench.redactor().mask_own_keys(message.to_owned());
         let ended = agent.turn(&message, self, cut).await;
         let news = &self.workbench.news;

@@ -201,7 +201,7 @@ impl SessionDirectory {
         self.path.join("worker")
     }
 
-    /// Returns the home of an agent of others: the agent's own to write, and to no process of ours to open.
+    /// Returns the home of another agent. Only the agent writes there, and no process of ours opens a file in it.
     pub fn agent_state(&self) -> PathBuf {
         self.path.join("agent-state")
     }

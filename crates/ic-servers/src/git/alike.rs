@@ -9,7 +9,7 @@
 //! that counts, that some branch has and that is not here; whoever called it so, and in however many steps.
 //! Whole directories follow in the same way, with what is new in them: so it is told, too, if another file in
 //! a directory of it was like that, and the branch does not have the directory. What was renamed and changed at
-//! once is found by the file that is no more (`replaced.rs`).
+//! once is found by the file that was removed (`replaced.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

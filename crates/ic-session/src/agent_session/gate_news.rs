@@ -54,7 +54,7 @@ impl Ledger for GateNews {
         self.ledger.refused(refused);
         match refused.why {
             Refusal::Budget(_) => self.is_exhausted.store(true, Ordering::Relaxed),
-            // What agents look for elsewhere, and ask for themselves, is no news.
+            // Agents send such requests by themselves: nobody needs to hear of them.
             Refusal::Host { .. } | Refusal::Housekeeping | Refusal::Upgrade => {}
             why => self.news.log(&format!("model gate: refused: {why}")),
         }

@@ -114,7 +114,7 @@ impl Shared {
     ) -> Result<String, SessionError> {
         let (timestamp, began) = (SystemClock.now(), Instant::now());
         let before = self.parts.gate.account().spent();
-        // A key that a person pasted is no part of a conversation, which is kept.
+        // The conversation is kept on disk, so a key that a person pasted is left out.
         let message = self.redactor.mask_own_keys(message.to_owned());
         let messages = self.keep(Message::User(vec![UserBlock::Text(message.clone())]));
         self.tell_unsaved(self.conversation.save(&messages, Moment::TurnBegins));

@@ -84,7 +84,7 @@ fn register(place: &Place, agent: &str, program: &std::path::Path) {
     std::fs::set_permissions(path, private).unwrap();
 }
 
-/// The model wants a tool of the agent's own, or one of ours.
+/// The model asks for one of the agent's tools, or for one of ours.
 pub(crate) fn uses(id: &str, tool: &str, input: Value) -> Reply {
     Reply::Says(Said::tool(id, tool, input))
 }
