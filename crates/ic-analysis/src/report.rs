@@ -16,8 +16,10 @@ pub struct Summary {
     pub before: Effect,
     /// What the second policy says.
     pub after: Effect,
-    /// What is done, and where.
-    pub what: String,
+    /// What is done.
+    pub verb: String,
+    /// To what, or where.
+    pub place: String,
     /// The role that decides, if it is one.
     pub role: Option<Role>,
     /// The tools.
@@ -43,10 +45,12 @@ pub fn summaries(
     let mut found: Vec<Summary> = Vec::new();
     for change in changes {
         let Some(region) = change.regions.first() else { continue };
-        let (what, role) = described(change, space, names);
+        let Described { verb, place, role } = Described::of(change, space, names);
         let tool = (change.server.clone(), change.tool.clone());
         let is_same = |it: &&mut Summary| {
-            it.what == what && it.before == change.before && it.after == change.after
+            (&it.verb, &it.place) == (&verb, &place)
+                && it.before == change.before
+                && it.after == change.after
         };
         match found.iter_mut().find(is_same) {
             Some(known) if known.tools.contains(&tool) => {}
@@ -54,7 +58,8 @@ pub fn summaries(
             None => found.push(Summary {
                 before: change.before,
                 after: change.after,
-                what,
+                verb,
+                place,
                 role,
                 example: ToolCall {
                     server: tool.0.clone(),
@@ -83,25 +88,35 @@ pub fn sort(summaries: &mut [Summary]) {
     });
 }
 
-fn described(change: &Change, space: &Space<'_>, names: Names<'_>) -> (String, Option<Role>) {
-    match &change.part {
-        Part::Values { role: Some(role), beside, .. } => {
-            let classes: Vec<&Class> =
-                change.regions.iter().filter_map(|it| it.class.as_ref()).collect();
-            let values = describe::values(&classes, space, names);
-            let beside = if *beside { ", beside something outside of it" } else { "" };
-            (format!("{} {values}{beside}", describe::verb(*role)), Some(*role))
-        }
-        Part::Values { role: None, argument, .. } => {
-            (format!("pass the argument `{argument}`"), None)
-        }
-        Part::NoValues(role) => {
-            let verb = describe::verb(*role);
-            let bare = [" at", " from", " to", " for", " with"];
-            let verb = bare.iter().find_map(|it| verb.strip_suffix(it)).unwrap_or(verb);
-            (format!("{verb} without naming anything"), Some(*role))
-        }
-        Part::Call => ("call the tool".to_owned(), None),
+/// A change without its tools.
+struct Described {
+    verb: String,
+    place: String,
+    role: Option<Role>,
+}
+
+impl Described {
+    fn of(change: &Change, space: &Space<'_>, names: Names<'_>) -> Self {
+        let (verb, place, role) = match &change.part {
+            Part::Values { role: Some(role), beside, .. } => {
+                let classes: Vec<&Class> =
+                    change.regions.iter().filter_map(|it| it.class.as_ref()).collect();
+                let values = describe::values(&classes, space, names);
+                let beside = if *beside { ", beside something outside of it" } else { "" };
+                (describe::verb(*role), format!("{values}{beside}"), Some(*role))
+            }
+            Part::Values { role: None, argument, .. } => {
+                ("pass the argument", format!("`{argument}`"), None)
+            }
+            Part::NoValues(role) => {
+                let verb = describe::verb(*role);
+                let bare = [" at", " from", " to", " for", " with"];
+                let verb = bare.iter().find_map(|it| verb.strip_suffix(it)).unwrap_or(verb);
+                (verb, "without naming anything".to_owned(), Some(*role))
+            }
+            Part::Call => ("call", "the tool".to_owned(), None),
+        };
+        Self { verb: verb.to_owned(), place, role }
     }
 }
 
@@ -127,28 +142,86 @@ impl Summary {
         self.after < self.before
     }
 
-    /// Returns the change as one line.
-    pub fn line(&self) -> String {
-        let (before, after) = (describe::word(self.before), describe::word(self.after));
-        format!("{}, with {}: {before} -> {after}", self.what, self.tools_text())
+    /// Returns what is done, and where.
+    pub fn what(&self) -> String {
+        format!("{} {}", self.verb, self.place)
     }
 
-    /// Returns the tools, by server.
-    pub fn tools_text(&self) -> String {
-        let mut servers: Vec<&ServerName> = self.tools.iter().map(|(server, _)| server).collect();
-        servers.dedup();
-        let of = |server: &&ServerName| {
-            let tools: Vec<&str> = self
-                .tools
-                .iter()
-                .filter(|(of, _)| of == *server)
-                .map(|(_, tool)| tool.as_str())
-                .collect();
-            match tools.len() {
-                n if TOOLS_NAMED_MAX < n => format!("{n} tools of {server}"),
-                _ => format!("{server}.{}", tools.join(&format!(", {server}."))),
+    /// Returns the change as one line.
+    pub fn line(&self) -> String {
+        format!("{}, with {}: {}", self.what(), tools_text(&self.tools), self.turn())
+    }
+
+    fn turn(&self) -> String {
+        format!("{} -> {}", describe::word(self.before), describe::word(self.after))
+    }
+}
+
+/// Returns tools, by server.
+fn tools_text(tools: &[(ServerName, ToolName)]) -> String {
+    let mut servers: Vec<&ServerName> = tools.iter().map(|(server, _)| server).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let of = |server: &&ServerName| {
+        let named: Vec<&str> =
+            tools.iter().filter(|(of, _)| of == *server).map(|(_, tool)| tool.as_str()).collect();
+        match named.len() {
+            n if TOOLS_NAMED_MAX < n => format!("{n} tools of {server}"),
+            _ => format!("{server}.{}", named.join(&format!(", {server}."))),
+        }
+    };
+    servers.iter().map(of).collect::<Vec<_>>().join(" and ")
+}
+
+/// Changes that do the same to different values, in one line.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    first: &'a Summary,
+    others: Vec<&'a Summary>,
+}
+
+/// Groups changes of which the same is done, and judged in the same way, in the order of their firsts.
+pub fn groups<'a>(summaries: &[&'a Summary]) -> Vec<Group<'a>> {
+    let mut found: Vec<Group<'a>> = Vec::new();
+    for summary in summaries {
+        let key = |it: &Summary| (it.role, it.before, it.after);
+        // Only what is done to values of one role is one thing.
+        let known =
+            found.iter_mut().find(|it| it.first.role.is_some() && key(it.first) == key(summary));
+        match known {
+            Some(group) => group.others.push(summary),
+            None => found.push(Group { first: summary, others: Vec::new() }),
+        }
+    }
+    found
+}
+
+impl<'a> Group<'a> {
+    /// Returns the change that is shown with an example.
+    pub fn first(&self) -> &'a Summary {
+        self.first
+    }
+
+    /// Returns the changes as one line.
+    pub fn line(&self) -> String {
+        let first = self.first;
+        if self.others.is_empty() {
+            return first.line();
+        }
+        let all = || std::iter::once(first).chain(self.others.iter().copied());
+        let mut places: Vec<&str> = Vec::new();
+        let mut tools: Vec<(ServerName, ToolName)> = Vec::new();
+        for summary in all() {
+            if !places.contains(&summary.place.as_str()) {
+                places.push(&summary.place);
             }
-        };
-        servers.iter().map(of).collect::<Vec<_>>().join(" and ")
+            tools.extend(summary.tools.iter().cloned());
+        }
+        tools.sort_unstable();
+        tools.dedup();
+        // Not every tool changes in each place; each change by itself says which.
+        let some = if all().all(|it| it.tools.len() == tools.len()) { "" } else { "some of " };
+        let (places, tools) = (places.join("; "), tools_text(&tools));
+        format!("{} {places}; with {some}{tools}: {}", first.verb, first.turn())
     }
 }

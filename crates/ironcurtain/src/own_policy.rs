@@ -34,7 +34,7 @@ use crate::files;
 use crate::judge;
 use crate::own_policy::constitution::{CONSTITUTION, Made};
 use crate::own_policy::content::Content;
-use crate::own_policy::difference::Difference;
+use crate::own_policy::difference::{Difference, Settings};
 use crate::screen::Screen;
 
 /// How many copies of one built-in policy are made without being asked for by name.
@@ -181,19 +181,49 @@ impl Target {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Loaded, Failure> {
-        let policy = Some(self.policy());
-        let wanted = Wanted { policy, sandbox: None, protected: Vec::new(), servers: None };
-        let load = |how: As<'_>, screen: &mut Screen| {
-            let how = As { confirmed: As::IS.confirmed, ..how };
-            judge::load_as(&wanted, NoSandbox::None, how, environment, screen)
-        };
+        self.with(content, tools, |wanted, how| {
+            judge::load_as(wanted, NoSandbox::None, how, environment, screen)
+        })
+    }
+
+    /// Loads the policy in all surroundings, as it is.
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings, Failure> {
+        Settings::load_as(&self.to_load(), As::IS, environment, &mut Screen::silent())
+    }
+
+    /// Loads the policy in all surroundings, as it would be with this content.
+    pub(crate) fn settings_with(
+        &self,
+        content: &Content,
+        tools: &[Tool],
+        environment: &Environment,
+    ) -> Result<Settings, Failure> {
+        self.with(content, tools, |wanted, how| {
+            Settings::load_as(wanted, how, environment, &mut Screen::silent())
+        })
+    }
+
+    /// Has `load` load the policy as it would be with this content.
+    fn with<T>(
+        &self,
+        content: &Content,
+        tools: &[Tool],
+        load: impl FnOnce(&Wanted, As<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let load = |how: As<'_>| load(&self.to_load(), As { confirmed: As::IS.confirmed, ..how });
         match content {
             Content::Additions(all) => {
                 let bytes = additions::write(all).into_bytes();
-                load(As { additions: Some(&bytes), ..As::IS }, screen)
+                load(As { additions: Some(&bytes), ..As::IS })
             }
-            Content::Constitution(text) => load(self.made(text, tools)?.load_as(), screen),
+            Content::Constitution(text) => load(self.made(text, tools)?.load_as()),
         }
+    }
+
+    /// Returns what is loaded: this policy, in no place.
+    fn to_load(&self) -> Wanted {
+        let policy = Some(self.policy());
+        Wanted { policy, sandbox: None, protected: Vec::new(), servers: None }
     }
 
     /// Makes the change, after it was noted.
@@ -220,25 +250,19 @@ impl Target {
             Some(_) if is_there => Self { copy_of: None, ..self.clone() },
             _ => self.clone(),
         };
-        let wanted = Wanted {
-            policy: Some(target.policy()),
-            sandbox: None,
-            protected: Vec::new(),
-            servers: None,
-        };
-        let loaded_before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
-        let tools = english::tools(&loaded_before);
+        let settings_before = target.settings(environment)?;
+        let tools = english::tools(&settings_before.session);
         let before = target.content()?;
         if let Content::Constitution(_) = before {
             screen.notice("compiling and testing the sentences …");
         }
         let after = change.on(&before, agreed.by, &tools)?;
-        let loaded_after = target.load_with(&after, &tools, environment, screen)?;
+        let settings_after = target.settings_with(&after, &tools, environment)?;
         if let Content::Constitution(text) = &after {
             // The log follows once the engine has found the policy to be what its sentences say.
             target.made(text, &tools)?.verify(target.policy(), environment, screen)?;
         }
-        target.note(change, agreed, &home, (&loaded_before, &loaded_after))?;
+        target.note(change, agreed, &home, (&settings_before, &settings_after))?;
         target.write(&after, &tools, &home)?;
         if let Some(name) = &target.becomes {
             use_policy(name, &home, environment)?;
@@ -299,7 +323,7 @@ impl Target {
         if let Some(name) = &self.becomes {
             use_policy(name, home, environment)?;
         }
-        let mut silent = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+        let mut silent = Screen::silent();
         self.remember_roots(home, environment, &mut silent)
     }
 
@@ -322,7 +346,7 @@ impl Target {
         change: &Change,
         agreed: Agreed,
         home: &Home,
-        (before, after): (&Loaded, &Loaded),
+        (before, after): (&Settings, &Settings),
     ) -> Result<(), Failure> {
         let (what, entries) = match change {
             Change::Add(entries) => ("add", entries),
@@ -336,9 +360,9 @@ impl Target {
         line.insert("entries", entries);
         line.insert("by", agreed.by);
         line.insert("agreed", agreed.how);
-        line.insert("policyHashBefore", before.judge.policy.hash().to_string());
-        line.insert("policyHashAfter", after.judge.policy.hash().to_string());
-        Difference::as_loaded(before, after).note(&mut line);
+        line.insert("policyHashBefore", before.session.judge.policy.hash().to_string());
+        line.insert("policyHashAfter", after.session.judge.policy.hash().to_string());
+        Difference::shown_of(before, after).note(&mut line);
         append(home, &Json::Object(line))
     }
 }

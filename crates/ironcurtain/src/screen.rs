@@ -38,6 +38,11 @@ impl Screen {
         Self { out, err }
     }
 
+    /// Makes a screen that shows nothing, for what is done behind another one.
+    pub(crate) fn silent() -> Self {
+        Self::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
+    }
+
     /// Returns where data goes.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
         &mut self.out

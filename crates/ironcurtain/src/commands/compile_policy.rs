@@ -15,10 +15,14 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::constitution::{CONSTITUTION, Made, handwritten_in};
-use crate::own_policy::difference::{Difference, unusable_lines};
+use crate::own_policy::difference::{Difference, Settings, unusable_lines};
 use crate::own_policy::{Agreed, english, meaning, note_use};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
+
+/// The policy in force, in no place.
+const IN_FORCE: Wanted =
+    Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
 
 /// Compile a constitution in plain English to a policy
 ///
@@ -65,7 +69,7 @@ pub(crate) fn run(
     // The lists of a policy that is not there yet are taken with the rules.
     let is_there = files::read_if_present(&output.join(COMPILED))?.is_some();
     let base = if is_there { output.clone() } else { PathBuf::from("default") };
-    let loaded = made.verify(base, environment, screen)?;
+    let loaded = made.verify(base.clone(), environment, screen)?;
     for note in made.notes().into_iter().chain(meaning::notes(&made, &loaded)) {
         screen.warning(&note);
     }
@@ -78,7 +82,10 @@ pub(crate) fn run(
     if is_in_force {
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
-        let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
+        let difference = match &before {
+            Some(_) => Some(difference(&made, base, environment)?),
+            None => None,
+        };
         let mut lines = lines(&made.compiled, before.as_ref());
         lines.extend(loaded.roots.lines().iter().map(|line| format!("  {}", visible_line(line))));
         lines.extend(difference.iter().flat_map(Difference::lines));
@@ -94,6 +101,12 @@ pub(crate) fn run(
         let noted = (agreed, difference.as_ref());
         note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
     }
+    if let Some(above) = output.parent() {
+        std::fs::create_dir_all(above).map_err(|error| {
+            Failure::environment(format!("cannot create the directory `{}`", above.display()))
+                .with_source(error)
+        })?;
+    }
     made.write(&output, &beside(&source, &output))?;
     screen.line(&format!(
         "{} became {} and {}, all of which pass: {}",
@@ -108,9 +121,21 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
+/// Compares the policy in force with the one that was made, as a new policy on `base`.
+fn difference(
+    made: &Made,
+    base: PathBuf,
+    environment: &Environment,
+) -> Result<Difference, Failure> {
+    let before = Settings::load(&IN_FORCE, environment, &mut Screen::silent())?;
+    let wanted = Wanted { policy: Some(base), ..IN_FORCE };
+    let after = Settings::load_as(&wanted, made.load_as(), environment, &mut Screen::silent())?;
+    Ok(Difference::shown_of(&before, &after))
+}
+
 fn default() -> Wanted {
     let policy = Some(PathBuf::from("default"));
-    Wanted { policy, sandbox: None, protected: Vec::new(), servers: None }
+    Wanted { policy, ..IN_FORCE }
 }
 
 /// Returns where the text is kept: where it is, if that is the place of this policy's constitution.
@@ -127,9 +152,8 @@ fn in_force(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<(Option<Loaded>, bool), Failure> {
-    let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     // What is in force may be broken, and this may mend it.
-    let before = judge::load_confirming(&wanted, NoSandbox::None, environment, screen).ok();
+    let before = judge::load_confirming(&IN_FORCE, NoSandbox::None, environment, screen).ok();
     // SECURITY: another spelling of the same directory is the same policy.
     let place = |path: &Path| {
         let path = environment.absolute(path)?;

@@ -80,9 +80,10 @@ impl Always {
             let name = target.name();
             return Err(Failure::config(format!("the policy `{name}` has it for new sessions")));
         }
-        let after = target.load_with(&after, &tools, environment, &mut silent())?;
+        let settings = target.settings_with(&after, &tools, environment)?;
+        let difference = Difference::shown_of(&target.settings(environment)?, &settings);
+        let after = target.load_with(&after, &tools, environment, &mut Screen::silent())?;
         let preview = Preview::of_examples(&before, &after, &change);
-        let difference = Difference::as_loaded(&before, &after);
         // SECURITY: an exception to the user's own "never" needs a second yes, which is asked elsewhere.
         if preview.lifts_denial() || difference.opens_denied() {
             return Err(Failure::config(
@@ -95,7 +96,7 @@ impl Always {
     /// Adds what was offered and confirmed in the way `how`.
     pub(crate) fn apply(&self, offer: &AlwaysOffer, how: &'static str) -> Result<String, Failure> {
         let agreed = Agreed { by: self.by, how };
-        offer.target.apply(&offer.change, agreed, &self.environment, &mut silent())?;
+        offer.target.apply(&offer.change, agreed, &self.environment, &mut Screen::silent())?;
         Ok(format!("Added to the policy `{}`, for new sessions.", offer.target.name()))
     }
 }
@@ -187,9 +188,4 @@ fn place_of(
             "a policy is limited to directories and hosts here, and `{role}` is neither"
         )),
     }
-}
-
-/// A screen that shows nothing: a dialog has its own.
-fn silent() -> Screen {
-    Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
 }

@@ -78,17 +78,10 @@ impl Difference {
         Ok(Self { changes, too_complex: None })
     }
 
-    /// Compares two policies as they are loaded; what cannot be compared completely is said so.
-    pub(crate) fn as_loaded(before: &Loaded, after: &Loaded) -> Self {
-        Self::or_too_complex(
-            compared(before, after, Part::Everything)
-                .map(|changes| Self { changes, too_complex: None }),
-        )
-    }
-
-    /// Takes a comparison that may be too much; then that is what is shown.
-    pub(crate) fn or_too_complex(result: Result<Self, TooComplex>) -> Self {
-        result.unwrap_or_else(|error| Self { changes: Vec::new(), too_complex: Some(error) })
+    /// Compares two policies as [`Self::of`] does; what cannot be compared completely is said so.
+    pub(crate) fn shown_of(before: &Settings, after: &Settings) -> Self {
+        Self::of(before, after)
+            .unwrap_or_else(|error| Self { changes: Vec::new(), too_complex: Some(error) })
     }
 
     /// Returns the changes that let more through, or those that let less through.
@@ -125,10 +118,15 @@ impl Difference {
                 continue;
             }
             lines.push(heading.to_owned());
-            let shown = changes.iter().take(shown_max);
-            lines.extend(shown.map(|it| format!("  {}", visible(&it.line()))));
-            if shown_max < changes.len() {
-                let n_more = changes.len() - shown_max;
+            // What is opened is shown piece by piece: each of them counts.
+            let texts: Vec<String> = match is_widening {
+                true => changes.iter().map(|it| it.line()).collect(),
+                false => report::groups(&changes).iter().map(report::Group::line).collect(),
+            };
+            let shown = texts.iter().take(shown_max);
+            lines.extend(shown.map(|text| format!("  {}", visible(text))));
+            if shown_max < texts.len() {
+                let n_more = texts.len() - shown_max;
                 lines.push(format!("  and {n_more} more; {all} shows all"));
             }
         }

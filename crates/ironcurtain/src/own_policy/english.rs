@@ -74,7 +74,7 @@ fn compared(
     let rules = artifact::compiled_policy(&compiled, made).into_bytes();
     let nothing = additions::write(&[]).into_bytes();
     let how = As { compiled: Some(&rules), additions: Some(&nothing), ..As::CONFIRMED };
-    let mut silent = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+    let mut silent = Screen::silent();
     let after = Settings::load_as(wanted, how, environment, &mut silent).ok()?;
     let difference = Difference::of(before, &after).ok()?;
     if difference.changes.is_empty() {

@@ -91,9 +91,10 @@ pub(crate) fn run(
         screen.line(&format!("The policy `{}` says so already.", target.name()))?;
         return Ok(Exit::Success);
     }
+    let settings = target.settings_with(&after, &tools, environment)?;
+    let difference = Difference::shown_of(&target.settings(environment)?, &settings);
     let mut loaded = target.load_with(&after, &tools, environment, screen)?;
     let preview = Preview::of(&mut before, &mut loaded, &change, &home)?;
-    let difference = Difference::as_loaded(&before, &loaded);
     let mut lines = shown(&change, &known.new_sentences(&change, &tools), &target, &preview);
     lines.extend(if args.dry_run { difference.all_lines() } else { difference.lines() });
     lines.extend(unusable_lines(&before, &loaded, &difference));
@@ -109,7 +110,7 @@ pub(crate) fn run(
         screen.line("Nothing was changed.")?;
         return Ok(Exit::Success);
     }
-    let agreed = if change.may_widen() && !only_restricts(&change, &preview, &before) {
+    let agreed = if change.may_widen() && !only_restricts(&change, &preview, &difference) {
         let what = "whether to change the policy";
         let mut person = Person::find(what, args.yes, Scripts::of(&home, environment)?)?;
         person.show(&lines, screen)?;
@@ -152,15 +153,14 @@ fn wanted_change(
     Ok(Change::Add(additions))
 }
 
-/// Returns whether a change can only turn what is free into a question.
+/// Returns whether a change can only turn what is free into a question, or deny it.
 ///
-/// Where nothing is denied there is no *never* that an *ask* could soften.
-fn only_restricts(change: &Change, preview: &Preview, before: &Loaded) -> bool {
+/// An *ask* may soften a *never*, so this is computed over all calls and not read from the words.
+fn only_restricts(change: &Change, preview: &Preview, difference: &Difference) -> bool {
     let Change::Add(additions) = change else { return false };
-    let denies = |rule: &ic_policy::Rule| rule.effect() == Effect::Deny;
     additions.iter().all(|it| it.effect() != Effect::Allow)
         && !preview.lifts_denial()
-        && !before.judge.policy.rules().iter().any(denies)
+        && !difference.may_widen()
 }
 
 fn verb_of(effect: Effect) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ic_analysis::report::Summary;
+use ic_analysis::report::{self, Summary};
 use ic_home::Environment;
 use ic_opening::policy::{Loaded, Wanted};
 use serde::Serialize;
@@ -17,8 +17,9 @@ use crate::screen::{Screen, visible};
 /// Compare two policies: every kind of call that is judged differently
 ///
 /// What the second policy lets through and the first does not comes first, then what it no longer lets
-/// through; the most dangerous first, each with an example call. Compared as in a new session, and for a
-/// workspace as in a session that works there.
+/// through; the most dangerous first, each with an example call. What is no longer let through is put
+/// together, if the same is done in different places. Compared as in a new session, and for a workspace as
+/// in a session that works there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffArgs {
     /// `default`, `coding`, `readonly`, one of your own by name, a directory, or `session:NAME` for the
@@ -31,6 +32,9 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 if there is a difference
     #[arg(long)]
     exit_code: bool,
+    /// Print each change that lets less through by itself
+    #[arg(long)]
+    all: bool,
     /// Print the differences as a JSON array
     #[arg(long)]
     json: bool,
@@ -40,7 +44,7 @@ pub(crate) struct DiffArgs {
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {
     direction: &'static str,
-    what: &'a str,
+    what: String,
     role: Option<&'static str>,
     tools: Vec<String>,
     before: &'static str,
@@ -72,7 +76,7 @@ pub(crate) fn run(
         let shown: Vec<Shown<'_>> = found.changes.iter().map(|it| shown(it, &after)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
     } else {
-        print(&found, (&before.session, &after.session), screen)?;
+        print(&found, args.all, (&before.session, &after.session), screen)?;
     }
     let differs = !found.changes.is_empty();
     Ok(if args.exit_code && differs { Exit::Failed } else { Exit::Success })
@@ -81,7 +85,7 @@ pub(crate) fn run(
 fn shown<'s>(summary: &'s Summary, after: &Settings) -> Shown<'s> {
     Shown {
         direction: if summary.is_widening() { "widening" } else { "narrowing" },
-        what: &summary.what,
+        what: summary.what(),
         role: summary.role.map(ic_types::Role::as_str),
         tools: summary.tools.iter().map(|(server, tool)| format!("{server}.{tool}")).collect(),
         before: summary.before.as_str(),
@@ -94,6 +98,7 @@ fn shown<'s>(summary: &'s Summary, after: &Settings) -> Shown<'s> {
 
 fn print(
     found: &Difference,
+    all: bool,
     (before, after): (&Loaded, &Loaded),
     screen: &mut Screen,
 ) -> Result<(), Failure> {
@@ -107,11 +112,18 @@ fn print(
         if !of_kind.is_empty() {
             screen.line(heading)?;
         }
-        for summary in of_kind {
-            screen.line(&format!("  {}", visible(&summary.line())))?;
+        let mut show = |line: &str, summary: &Summary| {
+            screen.line(&format!("  {}", visible(line)))?;
             let ShownExample { server, tool, arguments, .. } = example(&summary.example, after);
             let call = format!("{server} {tool} '{arguments}'");
-            screen.line(&format!("    example: {}", visible(&call)))?;
+            screen.line(&format!("    example: {}", visible(&call)))
+        };
+        // What is opened is shown piece by piece: each of them counts.
+        match is_widening || all {
+            true => of_kind.iter().try_for_each(|it| show(&it.line(), it))?,
+            false => {
+                report::groups(&of_kind).iter().try_for_each(|it| show(&it.line(), it.first()))?;
+            }
         }
     }
     Ok(())

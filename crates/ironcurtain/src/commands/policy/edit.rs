@@ -168,7 +168,7 @@ impl Edited<'_> {
         let nothing = ic_policy::additions::write(&[]).into_bytes();
         let how = As { additions: Some(&nothing), ..self.made.load_as() };
         let is = Settings::load_as(&wanted, how, environment, screen)?;
-        let difference = Difference::or_too_complex(Difference::of(&was, &is));
+        let difference = Difference::shown_of(&was, &is);
         let mut lines = self.target.describe();
         lines.extend(difference.lines());
         lines.extend(unusable_lines(&was.session, &is.session, &difference));

@@ -178,8 +178,8 @@ fn proposal(
     let target = Target::find(None, before, &home, environment)?;
     let (known, tools) = (target.content()?, english::tools(before));
     let after = Change::Add(vec![addition.clone()]).on(&known, "policy suggest", &tools)?;
-    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
-    let after = target.load_with(&after, &tools, environment, &mut nobody)?;
+    let settings = target.settings_with(&after, &tools, environment)?;
+    let after = target.load_with(&after, &tools, environment, &mut Screen::silent())?;
     let is_saved = |position: &&usize| {
         let answer = answered.get(**position).map(|it| it.judge(subject(&after)));
         matches!(answer, Some(Answer::Decided(outcome)) if outcome.effect == Effect::Allow)
@@ -191,7 +191,7 @@ fn proposal(
     if let Some(property) = broken_property(before, &after) {
         return Ok(Err(format!("it would break `{property}`, which `policy verify` checks")));
     }
-    let difference = Difference::as_loaded(before, &after);
+    let difference = Difference::shown_of(&target.settings(environment)?, &settings);
     let allows = difference.of_kind(true).iter().map(|it| it.line()).collect();
     Ok(Ok(Proposal {
         // What has no plain form is said as the command says it.

@@ -52,9 +52,10 @@ pub(crate) fn run(
     let before = judge::load_confirming(&wanted(None), NoSandbox::None, environment, screen).ok();
     let difference = match &before {
         Some(_) => {
-            let settings = |wanted: &Wanted| Settings::load(wanted, environment, &mut silent());
+            let settings =
+                |wanted: &Wanted| Settings::load(wanted, environment, &mut Screen::silent());
             let (before, after) = (settings(&wanted(None))?, settings(&named)?);
-            Some(Difference::or_too_complex(Difference::of(&before, &after)))
+            Some(Difference::shown_of(&before, &after))
         }
         None => None,
     };
@@ -94,10 +95,6 @@ pub(crate) fn run(
     use_policy(&configured(&args.policy, &after)?, &home, environment)?;
     screen.line(&format!("{} is in force for new sessions.", visible(&after.origin)))?;
     Ok(Exit::Success)
-}
-
-fn silent() -> Screen {
-    Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
 }
 
 /// Puts a policy in force for `config set policy`, which asks in the same way.

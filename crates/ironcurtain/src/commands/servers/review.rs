@@ -12,7 +12,7 @@ use ic_home::{Environment, file};
 use ic_inventory::pins::{Pin, PinsFile};
 use ic_inventory::servers_file::Start;
 use ic_judge::method::CallMethod;
-use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
+use ic_opening::policy::{As, Loaded, Wanted};
 use ic_types::{Json, ServerName};
 
 use super::drafts::{self, Drafts};
@@ -20,8 +20,7 @@ use super::{find, guess, load, meaning};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::judge;
-use crate::own_policy::difference::Difference;
+use crate::own_policy::difference::{Difference, Settings};
 use crate::own_policy::note_review;
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
@@ -109,7 +108,7 @@ pub(crate) fn run(
     if n_left < n_shown {
         let (after, difference) = policy.with(&written)?;
         let noted = (person.how_agreed(), &difference);
-        note_review(name, (&policy.before, &after), noted, &home)?;
+        note_review(name, (&policy.before.session, &after), noted, &home)?;
     }
     file::create_dir(home.installed_servers())?;
     file::create_dir(home.installed_servers().join(name.as_str()))?;
@@ -125,7 +124,7 @@ pub(crate) fn run(
 struct Effects<'a> {
     server: &'a ServerName,
     environment: &'a Environment,
-    before: Loaded,
+    before: Settings,
 }
 
 impl<'a> Effects<'a> {
@@ -134,7 +133,7 @@ impl<'a> Effects<'a> {
         environment: &'a Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        let before = judge::load(&IN_FORCE, NoSandbox::Fresh, environment, screen)?;
+        let before = Settings::load_as(&IN_FORCE, As::IS, environment, screen)?;
         Ok(Self { server, environment, before })
     }
 
@@ -142,9 +141,9 @@ impl<'a> Effects<'a> {
     fn with(&self, annotations: &Drafts) -> Result<(Loaded, Difference), Failure> {
         let section = annotations.section();
         let how = As { annotations: Some((self.server, &section)), ..As::IS };
-        let after = Loaded::load_as(&IN_FORCE, NoSandbox::Fresh, how, self.environment)?;
-        let difference = Difference::as_loaded(&self.before, &after);
-        Ok((after, difference))
+        let after = Settings::load_as(&IN_FORCE, how, self.environment, &mut Screen::silent())?;
+        let difference = Difference::shown_of(&self.before, &after);
+        Ok((after.session, difference))
     }
 }
 

@@ -174,6 +174,37 @@ fn a_widening_is_asked_about_and_a_narrowing_is_not() {
     );
 }
 
+/// Whether an *ask* restricts is computed, also where the policy denies something else.
+#[test]
+fn an_ask_that_only_restricts_is_not_asked_about() {
+    let place = with_editor("");
+    place.dir("home/private");
+    done(&place, &["policy", "allow", "filesystem", "--to", "read", "--in", "~/notes", "--yes"]);
+    done(&place, &["policy", "never", "--in", "~/private"]);
+    assert_eq!(place.run(["config", "set", "approvals.scripted", "false"]).code, 0);
+    let ask = ["policy", "ask", "filesystem", "--to", "read", "--in"];
+    done(&place, &[&ask[..], &["~/notes/out"]].concat());
+    assert_eq!(check(&place, "read_file", r#"{"path":"~/notes/out/a"}"#), 3);
+    // This one would soften the *never*, or do nothing.
+    let softening = place.run([&ask[..], &["~/private"]].concat());
+    assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 2, "{softening:?}");
+}
+
+/// What holds in a workspace alone is shown too before it is in force.
+#[test]
+fn a_compiled_policy_shows_what_it_opens_in_a_workspace() {
+    let place = with_editor("");
+    let compile = |text: &str| {
+        let text = format!("The agent may read files in ~/notes.\n{text}");
+        let file = place.write("rules.md", text);
+        said(&place, &["compile-policy", "--yes", "--constitution", file.to_str().unwrap()])
+    };
+    drop(compile("The agent must never delete files in the workspace.\n"));
+    let opened = compile("");
+    let expected = "Lets more through:\n  delete or move away in the workspace";
+    assert!(opened.stdout.contains(expected), "{opened:?}");
+}
+
 /// Through the program: what is printed compiles to a policy that judges alike.
 #[test]
 fn english_of_every_policy_compiles_to_the_same() {
