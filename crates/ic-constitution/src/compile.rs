@@ -7,6 +7,7 @@
 mod atom;
 mod general;
 mod judge;
+mod notes;
 mod order;
 mod region;
 mod shape;
@@ -24,8 +25,8 @@ use atom::{Atom, Judged, Spot, verdict};
 pub use judge::{Subject, SubjectPlace};
 use order::{Cycle, Ruled};
 use region::{Area, Region};
+use shape::Shape;
 pub use shape::{Condition, Rule};
-use shape::{Piece, Shape};
 
 /// The most rules of a policy.
 pub const RULES_MAX: usize = 10_000;
@@ -88,7 +89,9 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     if RULES_MAX < pieces.len() {
         return Err(compiler.too_many(&atoms.iter().collect::<Vec<_>>()));
     }
-    let notes = compiler.notes(&pieces, &atoms, tools);
+    let mut notes = compiler.notes(&pieces, &atoms, tools);
+    notes.extend(notes::of_blocks(&constitution.kept));
+    notes.sort_by_key(|note| note.line);
     let names = constitution.kept.iter().map(|it| it.name.as_str());
     let rules = shape::rules(&pieces, sentences, (default, names));
     Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, texts, default })
@@ -186,8 +189,11 @@ impl Compiler<'_> {
         // It may say something else about the sandbox, in which the directory may lie.
         let is_plain = here.iter().all(|atom| matches!(atom.spot, Spot::Unsaid | Spot::Local));
         let is_directory = matches!(one.region.area, Area::Directory(_));
+        // What restricts a place holds in the session's own sandbox; what restricts all of them does not.
+        let is_weaker = is_directory && one.what.effect != Effect::Allow;
         let said = verdict(&here, self.texts);
-        said.is_some_and(|(effect, _)| effect == one.what.effect) && (is_plain || !is_directory)
+        said.is_some_and(|(effect, _)| effect == one.what.effect)
+            && (is_plain && !is_weaker || !is_directory)
     }
 
     fn too_many(&self, atoms: &[&Atom]) -> Faults {
@@ -217,74 +223,6 @@ impl Compiler<'_> {
             offers: Vec::new(),
         };
         Faults(sentences.map(fault).collect())
-    }
-
-    fn notes(&self, pieces: &[Piece], atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let used: BTreeSet<usize> = pieces.iter().filter_map(|piece| piece.shape.by).collect();
-        for (position, sentence) in self.sentences.iter().enumerate() {
-            if used.contains(&position) || sentence.deed == Deed::EverythingElse {
-                continue;
-            }
-            let own: Vec<&Atom> = atoms.iter().filter(|atom| atom.sentence == position).collect();
-            let is_over = |other: &&Atom| {
-                other.is_absolute()
-                    && own.iter().any(|it| {
-                        it.judged == other.judged && Region::of(other).contains(&Region::of(it))
-                    })
-            };
-            let absolute = atoms.iter().filter(|it| it.sentence != position).find(is_over);
-            let text = match absolute.and_then(|it| self.sentences.get(it.sentence)) {
-                Some(other) => format!(
-                    "`{}` has no effect: line {} forbids it everywhere, and nothing makes an exception to that; \
-                     write `anywhere else` there",
-                    sentence.text, other.line
-                ),
-                None if own.is_empty() => {
-                    format!("`{}` has no effect: no tool is known that it is about", sentence.text)
-                }
-                None => format!(
-                    "`{}` has no effect: other sentences count wherever it applies",
-                    sentence.text
-                ),
-            };
-            notes.push(Note { line: sentence.line, text });
-        }
-        for atom in atoms.iter().filter(|it| it.effect != Effect::Allow) {
-            let role = atom.has.or(match &atom.spot {
-                Spot::Names(role, _) if atom.judged == Judged::Whole => Some(*role),
-                _ => None,
-            });
-            let has_both = |tool: &&Tool| {
-                role.is_some_and(|role| tool.roles.contains(&role))
-                    && tool.roles.iter().any(|role| role.is_resource())
-                    && Region::of(atom).reach.meet(&atom::Reach::One(tool.server.clone())).is_some()
-            };
-            let both: Vec<String> = tools
-                .iter()
-                .filter(has_both)
-                .map(|it| format!("{}.{}", it.server, it.tool))
-                .collect();
-            let Some(sentence) = self.sentences.get(atom.sentence).filter(|_| !both.is_empty())
-            else {
-                continue;
-            };
-            // What names the very tools of a class of tools is not about these roles.
-            if sentence.deed == Deed::UseWithoutResources {
-                continue;
-            }
-            let text = format!(
-                "`{}` does not hold for {}, which reaches resources too: forbid or ask about the tool itself",
-                sentence.text,
-                both.join(", ")
-            );
-            let note = Note { line: sentence.line, text };
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
-        notes.sort_by_key(|note| note.line);
-        notes
     }
 }
 

@@ -3,9 +3,13 @@
 //! Only headings, block quotes, HTML comments and code blocks are commentary. What looks like a restriction
 //! in commentary is a mistake until it is marked, so that nobody believes that it holds.
 
+mod restriction;
+
 use crate::fault::Fault;
 use crate::grammar::{AGENTS, VERBS};
 use crate::word::{self, Word};
+use restriction::Found;
+pub(crate) use restriction::in_reason;
 
 /// The most bytes of a constitution.
 pub const BYTES_MAX: usize = 4 << 20;
@@ -45,21 +49,6 @@ enum Line<'a> {
     Text(usize, &'a str),
 }
 
-/// Words that restrict something.
-const RESTRICTING: [&str; 12] = [
-    "never",
-    "not",
-    "only",
-    "ask",
-    "must",
-    "except",
-    "don't",
-    "doesn't",
-    "cannot",
-    "can't",
-    "mustn't",
-    "forbidden",
-];
 const MARK: &str = "<!-- note -->";
 
 /// Reads the statements of a constitution.
@@ -85,6 +74,8 @@ struct Fence {
     mark: String,
     line: usize,
     is_marked: bool,
+    /// What was read so far, with its lines, if it is commentary.
+    said: Vec<(usize, String)>,
     /// For a block of rules: whether they are asked after the sentences, and what was read so far.
     rules: Option<(bool, String)>,
 }
@@ -168,20 +159,26 @@ impl Reader {
     fn comment(&mut self, line: usize, said: &str) {
         let is_note = said.trim_start().to_ascii_lowercase().starts_with("note");
         if !is_note {
-            for (offset, text) in said.lines().enumerate() {
-                self.commentary(line + offset, text, "a comment");
-            }
+            let lines = said.lines().enumerate().map(|(offset, text)| (line + offset, text));
+            self.commentary(lines, "a comment");
         }
     }
 
-    /// Refuses commentary that looks like a restriction.
-    fn commentary(&mut self, line: usize, text: &str, what: &str) {
-        if let Some(words) = restriction(text) {
-            let problem = format!(
-                "{what} is not compiled, and this reads like a restriction; write it as a sentence, or mark it \
-                 with {MARK}"
-            );
-            self.fault(line, 1, &words, &problem);
+    /// Refuses commentary that looks like a restriction, however it is broken into lines.
+    fn commentary<'t>(&mut self, lines: impl Iterator<Item = (usize, &'t str)>, what: &str) {
+        for found in restriction::in_commentary(lines) {
+            match found {
+                Found::Restriction { line, words } => {
+                    let problem = format!(
+                        "{what} is not compiled, and this reads like a restriction; write it as a sentence, or \
+                         mark it with {MARK}"
+                    );
+                    self.fault(line, 1, &words, &problem);
+                }
+                Found::Hidden { line, column, character, problem } => {
+                    self.fault(line, column, &character, &problem);
+                }
+            }
         }
     }
 
@@ -195,8 +192,12 @@ impl Reader {
                     self.blocks.push(Block { is_after, text, line: fence.line });
                 }
                 Some((_, rules)) => rules.extend([text, "\n"]),
-                None if is_end || fence.is_marked => {}
-                None => self.commentary(number, trimmed, "a code block"),
+                None if fence.is_marked => {}
+                None if is_end => {
+                    let lines = fence.said.iter().map(|(line, text)| (*line, text.as_str()));
+                    self.commentary(lines, "a code block");
+                }
+                None => fence.said.push((number, trimmed.to_owned())),
             }
             self.fence = (!is_end).then_some(fence);
             return;
@@ -206,7 +207,8 @@ impl Reader {
         if let Some(mark) = fence_mark(trimmed) {
             self.end_block();
             let rules = self.rules_of(trimmed, number);
-            self.fence = Some(Fence { mark, line: number, is_marked: self.is_marked, rules });
+            let (is_marked, said) = (self.is_marked, Vec::new());
+            self.fence = Some(Fence { mark, line: number, is_marked, said, rules });
             self.is_marked = false;
             return;
         }
@@ -231,7 +233,7 @@ impl Reader {
                 self.end_block();
                 let is_marked = self.is_marked || is_mark;
                 if !is_marked {
-                    self.commentary(number, &bare, "a heading");
+                    self.commentary(std::iter::once((number, bare.as_str())), "a heading");
                 }
             }
             Line::Bullet(column, rest) => {
@@ -284,6 +286,7 @@ impl Reader {
         }
         if self.pending.last().is_some_and(|word| word.is(":")) && !self.is_in_list {
             self.pending.pop();
+            self.end_introduction();
             self.introduction = Some(std::mem::take(&mut self.pending));
         }
     }
@@ -309,9 +312,8 @@ impl Reader {
             return;
         }
         if !self.is_marked {
-            for (line, text) in &quotes {
-                self.commentary(*line, text, "a block quote");
-            }
+            let lines = quotes.iter().map(|(line, text)| (*line, text.as_str()));
+            self.commentary(lines, "a block quote");
         }
         self.is_marked = false;
     }
@@ -320,14 +322,16 @@ impl Reader {
     fn end_block(&mut self) {
         self.end_sentence();
         self.end_quote();
-        if let Some(words) = self.introduction.take()
-            && !self.is_in_list
-        {
-            // Nothing was listed beneath it: it has to be a sentence by itself.
+        self.end_introduction();
+        self.is_in_list = false;
+    }
+
+    /// Ends the introduction of a list; one beneath which nothing was listed has to be a sentence by itself.
+    fn end_introduction(&mut self) {
+        if let Some(words) = self.introduction.take().filter(|_| !self.is_in_list) {
             let line = words.first().map_or(1, |word| word.line);
             self.statements.push(Statement { words, line });
         }
-        self.is_in_list = false;
     }
 }
 
@@ -392,22 +396,4 @@ fn begins_sentence(words: &[Word]) -> bool {
             || VERBS.iter().any(|row| {
                 row.phrases.iter().any(|(_, gerund)| gerund.split(' ').next() == Some(first))
             }))
-}
-
-/// Returns the words of a text that read like a restriction: one that restricts, and a verb of the table.
-fn restriction(text: &str) -> Option<String> {
-    let low = text.to_lowercase().replace(['\u{2019}'], "'");
-    let words: Vec<&str> = low
-        .split(|it: char| !it.is_alphanumeric() && it != '\'')
-        .filter(|it| !it.is_empty())
-        .collect();
-    let restricting = words.iter().find(|it| RESTRICTING.contains(it))?;
-    let firsts =
-        VERBS.iter().flat_map(|row| row.phrases.iter()).flat_map(|(base, gerund)| [*base, *gerund]);
-    let verbs: Vec<&str> = firsts.filter_map(|phrase| phrase.split(' ').next()).collect();
-    let is_verb = |word: &&&str| {
-        verbs.contains(*word) || word.strip_suffix('s').is_some_and(|it| verbs.contains(&it))
-    };
-    let verb = words.iter().find(is_verb)?;
-    Some(format!("{restricting} … {verb}"))
 }

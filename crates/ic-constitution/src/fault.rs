@@ -29,7 +29,7 @@ impl fmt::Display for Fault {
         let Self { line, column, words, problem, offers } = self;
         write!(f, "line {line}, column {column}: `{}`: {problem}", words.escape_debug())?;
         for (position, offer) in offers.iter().enumerate() {
-            write!(f, "\n  {} {offer}", if position == 0 { "perhaps:" } else { "    and:" })?;
+            write!(f, "\n  {} {offer}", if position == 0 { "perhaps:" } else { "and:" })?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ mod place;
 use ic_policy::Effect;
 use ic_types::{Json, JsonLimits};
 
-use crate::document::{self, Block, Document, Statement};
+use crate::document::{self, Block, Document, Statement, in_reason};
 use crate::fault::{Fault, Faults};
 use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
 use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
@@ -212,6 +212,16 @@ fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
             }))
         })?;
     let (form, deed, place, with) = understood;
+    let said = reason.as_deref().and_then(|it| in_reason(it, form.effect == Effect::Allow));
+    if let Some(said) = said {
+        let problem = "what stands after `because` is not compiled, and this reads like a restriction; write it as \
+                       a sentence of its own";
+        let because = all.iter().find(|it| it.is("because"));
+        return Err(Fault {
+            offers: Vec::new(),
+            ..fault(Stuck { words: said, ..Stuck::at(because, problem) })
+        });
+    }
     Ok(Sentence {
         effect: form.effect,
         is_only: form.is_only,
@@ -237,9 +247,12 @@ fn read(words: &[Word]) -> Result<Understood, Option<Stuck>> {
         let problem = "a sentence says one thing: write one sentence for each";
         return Err(Some(Stuck::at(Some(modal), problem)));
     }
-    let mut clauses = Clauses::new(rest);
+    let mut clauses = Clauses::new(rest, words.last());
     let deed = clauses.deed(form.subject == Subject::Deed).map_err(Some)?;
-    let (place, with) = clauses.rest(&deed).map_err(Some)?;
+    let (place, mut with) = clauses.rest(&deed).map_err(Some)?;
+    if form.effect == Effect::Allow {
+        clauses.limit_to_named_remotes(&deed, &mut with).map_err(Some)?;
+    }
     check_sense(words, form, &deed, (&place, &with)).map_err(Some)?;
     Ok((form, deed, place, with))
 }

@@ -101,6 +101,11 @@ pub struct With {
 }
 
 impl Directory {
+    /// Returns whether this is the whole home of the user.
+    pub fn is_home(&self) -> bool {
+        matches!(self, Self::At(path) if path == "~" || path == "/home" || path == "/root")
+    }
+
     /// Returns the directory as rules name it.
     pub fn within(&self) -> String {
         match self {
@@ -256,7 +261,7 @@ impl fmt::Display for With {
 
 impl With {
     /// Writes the server or tool as what something is done with.
-    fn as_means(&self) -> String {
+    pub(crate) fn as_means(&self) -> String {
         match &self.tool {
             Some(tool) => format!("{} of {}", quoted(tool.as_str()), self.server),
             None => self.server.to_string(),

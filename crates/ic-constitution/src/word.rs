@@ -66,15 +66,19 @@ pub fn words(text: &str, line: usize, at: usize) -> Result<Vec<Word>, Unreadable
                 let problem = "the quote is not closed, or holds nothing".to_owned();
                 return Err(Unreadable { column, words: first.to_string(), problem });
             }
-            if let Some(problem) = inside.chars().find_map(hidden) {
+            if let Some(problem) = inside.chars().find_map(|it| hidden(it).or(blank(it))) {
                 return Err(Unreadable { column, words: "…".to_owned(), problem });
             }
-            words.push(Word::new(inside.trim().to_owned(), true, line, column));
+            if inside.trim() != inside {
+                let problem = "a name in quotes begins and ends with something that can be seen";
+                return Err(Unreadable { column, words: inside, problem: problem.to_owned() });
+            }
+            words.push(Word::new(inside, true, line, column));
             position += n + 2;
         } else {
             let is_part = |it: &&char| !is_space(**it) && closing(**it).is_none();
             let word: String = chars.iter().skip(position).take_while(is_part).collect();
-            if let Some(problem) = word.chars().find_map(hidden) {
+            if let Some(problem) = word.chars().find_map(|it| hidden(it).or(blank(it))) {
                 return Err(Unreadable { column, words: word.escape_debug().to_string(), problem });
             }
             position += word.chars().count();
@@ -86,6 +90,24 @@ pub fn words(text: &str, line: usize, at: usize) -> Result<Vec<Word>, Unreadable
 
 /// Adds a word and the marks around it.
 fn push(words: &mut Vec<Word>, word: &str, line: usize, column: usize) {
+    // A bracket that is opened or closed elsewhere is no part of a name.
+    if let Some(rest) =
+        word.strip_prefix('(').filter(|rest| !rest.contains(')') || rest.ends_with(')'))
+    {
+        words.push(Word::new("(".to_owned(), false, line, column));
+        return push(words, rest, line, column + 1);
+    }
+    let inner = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+    if let Some(rest) = inner.strip_suffix(')').filter(|rest| !rest.contains('(')) {
+        push(words, rest, line, column);
+        let at = column + rest.chars().count();
+        words.push(Word::new(")".to_owned(), false, line, at));
+        let marks = word.get(inner.len()..).unwrap_or_default();
+        if !marks.is_empty() {
+            push(words, marks, line, at + 1);
+        }
+        return;
+    }
     let plain = without_emphasis(word);
     let marks: String = plain.chars().rev().take_while(|it| ".,;:!?".contains(*it)).collect();
     let stem: String = plain.chars().take(plain.chars().count() - marks.chars().count()).collect();
@@ -121,8 +143,20 @@ fn closing(it: char) -> Option<char> {
     }
 }
 
+/// Says why a character has no place in a name: it looks like a space, and is none of ours.
+fn blank(it: char) -> Option<String> {
+    let is_blank = it != ' ' && it.is_whitespace()
+        || matches!(
+            it,
+            '\u{2800}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{fe00}'
+                ..='\u{fe0f}'
+        );
+    let code = u32::from(it);
+    is_blank.then(|| format!("the character U+{code:04X} looks like a space; delete it"))
+}
+
 /// Says why a character has no place in a constitution.
-fn hidden(it: char) -> Option<String> {
+pub(crate) fn hidden(it: char) -> Option<String> {
     let is_hidden = it.is_control() && it != '\t'
         || matches!(it,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -112,7 +112,7 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
                     true => (Judged::Role(*role), None),
                     false => (Judged::Whole, Some(*role)),
                 };
-                for spot in spots(&sentence.place, *role) {
+                for spot in spots(sentence, *role, is_run) {
                     // A list on the role says that the call has it.
                     let has = has.filter(|_| !matches!(spot, Spot::Names(..)));
                     let (reach, tool) = (reach.clone(), tool.clone());
@@ -141,7 +141,10 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
                 has: None,
                 reach: reach.clone(),
                 tool: tool.clone(),
-                spot: Spot::Unsaid,
+                spot: match judged {
+                    Judged::Role(role) => unsaid(sentence.effect, role, true),
+                    Judged::Whole => Spot::Unsaid,
+                },
                 named,
             });
         }
@@ -185,9 +188,10 @@ fn reaches(effect: Effect, with: &[With]) -> Vec<(Reach, Option<ToolName>, usize
     with.iter().map(|it| (Reach::One(it.server.clone()), it.tool.clone(), named(it))).collect()
 }
 
-fn spots(place: &Place, role: Role) -> Vec<Spot> {
-    match place {
-        Place::Unsaid => vec![Spot::Unsaid],
+/// Returns where a sentence holds for values of `role`; `is_run` if it is about a tool, whatever it reaches.
+fn spots(sentence: &Sentence, role: Role, is_run: bool) -> Vec<Spot> {
+    match &sentence.place {
+        Place::Unsaid => vec![unsaid(sentence.effect, role, is_run)],
         Place::Anywhere => vec![Spot::Anywhere],
         Place::Elsewhere => vec![Spot::Elsewhere],
         Place::Unnamed => vec![Spot::Unnamed],
@@ -203,6 +207,19 @@ fn spots(place: &Place, role: Role) -> Vec<Spot> {
         Place::Names(all) => {
             vec![Spot::Names(role, all.iter().map(|it| comparable(it, role)).collect())]
         }
+    }
+}
+
+/// Returns where a sentence without a place holds.
+///
+/// What restricts holds in the sandbox too, and a rule that names no place would be weaker than containment
+/// there. Only a *never* about files leaves the session's own sandbox alone: it holds nothing of the person's,
+/// and a policy for reading has to leave the agent its scratch paper.
+fn unsaid(effect: Effect, role: Role, is_about_tool: bool) -> Spot {
+    let restricts = effect == Effect::Escalate || effect == Effect::Deny && is_about_tool;
+    match restricts && role.category() == Category::Path {
+        true => Spot::Anywhere,
+        false => Spot::Unsaid,
     }
 }
 
@@ -283,9 +300,11 @@ pub(super) fn verdict<'a>(here: &[&'a Atom], texts: &[String]) -> Option<(Effect
             one.effect < other.effect || one.effect == other.effect && text(other) < text(one);
         if is_next { other } else { one }
     };
-    let absolute = here.iter().copied().filter(|it| it.is_absolute()).reduce(strictest);
-    if let Some(atom) = absolute {
-        return Some((Effect::Deny, atom));
+    if let Some(absolute) = here.iter().copied().filter(|it| it.is_absolute()).reduce(strictest) {
+        // Of a place by itself it is said more strongly: in the session's own sandbox, too.
+        let names = |it: &&'a Atom| it.effect == Effect::Deny && !it.spot.is_general();
+        let named = here.iter().copied().filter(names).reduce(strictest);
+        return Some((Effect::Deny, named.unwrap_or(absolute)));
     }
     let counts = |it: &&&'a Atom| !here.iter().any(|other| other.outdoes(it));
     here.iter().filter(counts).copied().reduce(strictest).map(|it| (it.effect, it))

@@ -182,7 +182,7 @@ pub const PLACES: [PlaceRow; 16] = [
     },
     PlaceRow {
         form: "no place",
-        meaning: "every place, and calls that name none; *never* without a place has no exceptions",
+        meaning: "every place, and calls that name none; *never* without a place has no exceptions but the session's own sandbox, which holds nothing of yours",
         example: "The agent does not write files.",
     },
     PlaceRow {

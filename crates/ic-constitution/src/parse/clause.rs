@@ -2,7 +2,7 @@
 
 mod with;
 
-use super::place::{any_host, directory_of, host_of, list_of, looks_like_place};
+use super::place::{any_host, directory_of, host_of, list_of, looks_like_place, never_holds};
 use super::{after, raw};
 use crate::grammar::{DETERMINERS, PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, NamePlace, Place, With, kind_of};
@@ -47,17 +47,21 @@ const PLACE_NOUNS: [&str; 14] = [
     "website",
     "people",
 ];
+const NOT_UNDERSTOOD: &str = "these words are not understood";
 const WITH: [&str; 4] = ["with", "using", "through", "via"];
 
 /// Reads the words of a sentence from left to right.
 pub(crate) struct Clauses<'a> {
     words: &'a [Word],
     last: Option<&'a Word>,
+    /// The verbs about remotes that were read.
+    remotes: Vec<&'a Word>,
 }
 
 impl<'a> Clauses<'a> {
-    pub(crate) fn new(words: &'a [Word]) -> Self {
-        Self { words, last: words.last() }
+    /// Begins with `words`; where nothing follows, `before` is where it is missed.
+    pub(crate) fn new(words: &'a [Word], before: Option<&'a Word>) -> Self {
+        Self { words, last: words.last().or(before), remotes: Vec::new() }
     }
 
     fn skip(&mut self, n: usize) {
@@ -162,6 +166,9 @@ impl<'a> Clauses<'a> {
             let Some((verb, length)) = self.verb() else {
                 return Err(self.stuck("this is not something that the table of verbs knows; `ironcurtain policy grammar` prints it"));
             };
+            if verb == Verb::Remote {
+                self.remotes.extend(self.words.first());
+            }
             self.skip(length);
             if !verbs.contains(&verb) {
                 verbs.push(verb);
@@ -244,7 +251,13 @@ impl<'a> Clauses<'a> {
                 with = self.with()?;
                 continue;
             }
-            let found = self.place(kind)?;
+            let found = self.place(kind).map_err(|stuck| match &place {
+                Place::Directories(_) if stuck.problem == NOT_UNDERSTOOD => Stuck {
+                    problem: format!("{NOT_UNDERSTOOD}; a path with spaces is put in backticks"),
+                    ..stuck
+                },
+                _ => stuck,
+            })?;
             if place != Place::Unsaid {
                 return Err(stuck_two(&place, &found, word));
             }
@@ -271,7 +284,7 @@ impl<'a> Clauses<'a> {
         }
         let is_bare = self.words.first().is_some_and(looks_like_place);
         if !has_preposition && !is_bare {
-            return Err(self.stuck("these words are not understood"));
+            return Err(self.stuck(NOT_UNDERSTOOD));
         }
         let Some(kind) = kind else {
             return Err(self
@@ -371,6 +384,9 @@ impl<'a> Clauses<'a> {
         }
         match host_of(word) {
             Some(pattern) => {
+                if let Some(problem) = never_holds(&pattern) {
+                    return Err(Stuck::at(Some(word), problem));
+                }
                 self.skip(1);
                 Ok(HostPlace::Pattern(pattern))
             }
@@ -384,31 +400,78 @@ impl<'a> Clauses<'a> {
     fn name(&mut self, is_address: bool) -> Result<NamePlace, Stuck> {
         self.nouns();
         let Some(word) = self.words.first() else { return Err(self.stuck("a name is missing")) };
-        let is_fit = match is_address {
-            true => word.text.contains('@') && word.text.contains('.') || list_of(word).is_some(),
-            false => {
-                word.is_quoted
-                    || word
-                        .text
-                        .chars()
-                        .all(|it| it.is_ascii_alphanumeric() || "-_./@".contains(it))
+        let list = list_of(word);
+        let problem = match (is_address, &list) {
+            (_, Some(_)) => None,
+            (true, None) if word.text.contains('*') || word.text.starts_with('@') => Some(
+                "an address is written as a whole; many of them are put into a list: `@colleagues`",
+            ),
+            (true, None) => {
+                (!is_address_of(&word.text)).then_some("an address is written as `ann@example.com`")
+            }
+            (false, None) if word.text.starts_with('@') => {
+                Some("this would be the name of a list; write lists without quotes")
+            }
+            (false, None) => {
+                let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./@".contains(it);
+                let is_fit = word.is_quoted || word.text.chars().all(is_plain);
+                (!is_fit).then_some("put names in backticks")
             }
         };
-        if !is_fit {
-            let problem = if is_address {
-                "an address is written as `ann@example.com`"
-            } else {
-                "put names in backticks"
-            };
+        if let Some(problem) = problem {
             return Err(Stuck::at(Some(word), problem));
         }
         self.skip(1);
-        Ok(match list_of(word) {
-            Some(list) => NamePlace::List(list),
-            None => NamePlace::Name(word.text.clone()),
-        })
+        Ok(list.map_or_else(|| NamePlace::Name(word.text.clone()), NamePlace::List))
+    }
+
+    /// Limits what is allowed to the tools that do it: who may pull may not push.
+    ///
+    /// They have one role, so without this a *may* would say more than its words.
+    pub(crate) fn limit_to_named_remotes(
+        &self,
+        deed: &Deed,
+        with: &mut Vec<With>,
+    ) -> Result<(), Stuck> {
+        let tools_of = |word: &&'a Word| {
+            REMOTE_TOOLS.iter().find(|(words, _)| word.is_one_of(words)).map(|(_, tools)| *tools)
+        };
+        let named: Option<Vec<&[&str]>> = self.remotes.iter().map(tools_of).collect();
+        let Some(tools) = named.filter(|it| !it.is_empty()).map(|it| it.concat()) else {
+            return Ok(());
+        };
+        let first = self.remotes.first().copied();
+        if *deed != Deed::Verbs(vec![Verb::Remote]) {
+            return Err(Stuck::at(first, "this is a sentence of its own: only some tools do it"));
+        }
+        let is_git = |it: &With| it.server.as_str() == "git";
+        if with.iter().any(|it| !is_git(it)) {
+            let problem = "which tools do this is known of git only; write `deal with remotes`";
+            return Err(Stuck::at(first, problem));
+        }
+        if with.iter().all(|it| it.tool.is_none()) {
+            let names = |tool: &&str| {
+                Some(With { server: "git".parse().ok()?, tool: Some(tool.parse().ok()?) })
+            };
+            *with = tools.iter().filter_map(names).collect();
+        }
+        Ok(())
     }
 }
+
+/// Returns whether a text is one address: somebody, at a host.
+fn is_address_of(text: &str) -> bool {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || ".-_+".contains(it);
+    let fits = |part: &str| !part.is_empty() && part.chars().all(is_part);
+    text.split_once('@').is_some_and(|(who, host)| fits(who) && fits(host) && host.contains('.'))
+}
+
+/// The tools of git that do what a verb about remotes says.
+const REMOTE_TOOLS: [(&[&str], &[&str]); 3] = [
+    (&["pull", "pulling", "pulls"], &["git_pull", "git_fetch"]),
+    (&["clone", "cloning", "clones"], &["git_clone"]),
+    (&["push", "pushing", "pushes"], &["git_push"]),
+];
 
 fn stuck_two(one: &Place, other: &Place, word: &Word) -> Stuck {
     let is_one_kind = std::mem::discriminant(one) == std::mem::discriminant(other);

@@ -1,12 +1,13 @@
 //! The nearest plain sentences to words that are not one.
 //!
 //! A guess for a person to accept, never used by itself: it keeps what can be recognised, and where nothing
-//! is recognised it does not propose to allow something.
+//! is recognised it does not propose to allow something. People copy offers, so none allows more than the words
+//! say: of words that restrict something, a sentence that restricts is offered, or nothing.
 
 use ic_policy::Effect;
 
 use super::after;
-use super::place::{any_host, directory_of, host_of};
+use super::place::{any_host, directory_of, host_of, looks_like_place};
 use crate::grammar::{PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
@@ -53,11 +54,28 @@ const NEAR: [(&[&str], &[Verb]); 12] = [
     (&["rebase", "rebasing", "squash", "amend", "force-push"], &[Verb::Rewrite]),
     (&["merge", "merging"], &[Verb::Commit]),
 ];
-const EXCEPTIONS: [&str; 9] =
-    ["except", "unless", "but", "besides", "apart", "excluding", "other", "outside", "however"];
+const EXCEPTIONS: [&str; 11] = [
+    "except",
+    "unless",
+    "but",
+    "besides",
+    "apart",
+    "excluding",
+    "other",
+    "outside",
+    "however",
+    "without",
+    "(",
+];
 /// Words that begin a second thing that a sentence says.
 const SECOND: [&str; 9] = ["must", "never", "may", "ask", "can", "cannot", "not", "do", "don't"];
-const NEGATIVE: [&str; 18] = [
+const NEGATIVE: [&str; 24] = [
+    "nobody",
+    "none",
+    "neither",
+    "nor",
+    "nowhere",
+    "without",
     "never",
     "not",
     "no",
@@ -77,7 +95,11 @@ const NEGATIVE: [&str; 18] = [
     "avoid",
     "prohibited",
 ];
-const ASKING: [&str; 13] = [
+const ASKING: [&str; 17] = [
+    "needs",
+    "need",
+    "ok",
+    "okay",
     "ask",
     "asks",
     "asking",
@@ -94,10 +116,128 @@ const ASKING: [&str; 13] = [
 ];
 const ALLOWING: [&str; 8] = ["may", "can", "allow", "allowed", "let", "permitted", "free", "fine"];
 
+/// Words that may follow the name of a directory.
+const AFTER_PLACE: [&str; 42] = [
+    ",",
+    ":",
+    "(",
+    ")",
+    "?",
+    "and",
+    "or",
+    "nor",
+    "but",
+    "except",
+    "unless",
+    "besides",
+    "apart",
+    "however",
+    "with",
+    "without",
+    "using",
+    "via",
+    "directory",
+    "folder",
+    "only",
+    "is",
+    "are",
+    "please",
+    "at",
+    "if",
+    "when",
+    "to",
+    "from",
+    "in",
+    "on",
+    "into",
+    "anywhere",
+    "must",
+    "may",
+    "can",
+    "should",
+    "never",
+    "needs",
+    "be",
+    "through",
+    "because",
+];
+
+/// Two words that keep the agent away from a place.
+const KEEPING_OUT: [[&str; 2]; 6] = [
+    ["keep", "out"],
+    ["stay", "out"],
+    ["stay", "away"],
+    ["hands", "off"],
+    ["off", "limits"],
+    ["keep", "away"],
+];
+
 /// Returns what could be written instead.
 pub(super) fn offers(words: &[Word]) -> Vec<String> {
+    if words.windows(2).any(is_cut_path) {
+        return Vec::new();
+    }
+    let words = &without_brackets(words);
+    let mut offered: Vec<Sentence> =
+        guesses(words).into_iter().filter(|it| !says_more(it, words)).collect();
+    offered.dedup();
+    // Half of what restricts would be the half that allows.
+    let is_restricting = effect_of(words) != Some(Effect::Allow) || has(words, &EXCEPTIONS);
+    let restricts = |it: &Sentence| it.effect != Effect::Allow || it.is_only;
+    match is_restricting && !offered.iter().any(restricts) {
+        true => Vec::new(),
+        false => offered.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Returns whether a word behind a path may be a part of it: "~/my notes".
+fn is_cut_path(pair: &[Word]) -> bool {
+    let [path, next] = pair else { return false };
+    let is_path = !path.is_quoted && path.text.starts_with(['~', '/']);
+    is_path && !next.is_quoted && !next.is_one_of(&AFTER_PLACE) && !looks_like_place(next)
+}
+
+/// Leaves brackets out, unless what they hold restricts what stands before them.
+fn without_brackets(words: &[Word]) -> Vec<Word> {
+    let inside: Vec<Word> = words.iter().skip_while(|it| !it.is("(")).skip(1).cloned().collect();
+    let restricts = has(&inside, &NEGATIVE) || has(&inside, &EXCEPTIONS) || has(&inside, &ASKING);
+    let is_left_out = |it: &Word| it.is(")") || it.is("(") && !restricts;
+    words.iter().filter(|it| !is_left_out(it)).cloned().collect()
+}
+
+/// Returns whether a sentence allows something everywhere, and the words do not.
+fn says_more(sentence: &Sentence, words: &[Word]) -> bool {
+    const EVERYWHERE: [&str; 6] = ["anywhere", "everywhere", "elsewhere", "else", "all", "any"];
+    let is_wide = matches!(sentence.place, Place::Unsaid | Place::Anywhere | Place::Elsewhere);
+    // What is said of a place with an exception holds anywhere else.
+    let says = has(words, &EVERYWHERE) || has(words, &EXCEPTIONS) && !names_place_first(words);
+    let is_home =
+        matches!(&sentence.place, Place::Directories(all) if all.iter().any(Directory::is_home));
+    // Who may pull may not push, and this allows both.
+    let is_remote = matches!(&sentence.deed, Deed::Verbs(verbs) if verbs.contains(&Verb::Remote))
+        && !has(words, &["remotes"]);
+    sentence.effect == Effect::Allow && (is_home || is_remote || is_wide && !says)
+}
+
+/// Returns whether a place is named before an exception begins.
+fn names_place_first(words: &[Word]) -> bool {
+    let before = words.iter().take_while(|it| !it.is_one_of(&EXCEPTIONS));
+    before.into_iter().any(looks_like_place)
+}
+
+fn has(words: &[Word], all: &[&str]) -> bool {
+    words.iter().any(|it| it.is_one_of(all))
+}
+
+/// Returns the sentences that come nearest.
+fn guesses(words: &[Word]) -> Vec<Sentence> {
     let verbs = verbs(words);
     let effect = effect_of(words).unwrap_or(Effect::Escalate);
+    if let Some((before, after)) = joined_sentences(words)
+        && effect_of(after).is_none()
+    {
+        return [before, after].into_iter().map(|it| one(it, (effect, &self::verbs(it)))).collect();
+    }
     let is_second = |at: usize| {
         let joins = |it: &Word| it.is_one_of(&["and", "but", ",", "or"]);
         let before = at.checked_sub(1).and_then(|before| words.get(before));
@@ -115,8 +255,12 @@ pub(super) fn offers(words: &[Word]) -> Vec<String> {
 
 /// Returns what the words say, as far as it can be told.
 fn effect_of(words: &[Word]) -> Option<Effect> {
-    let has = |all: &[&str]| words.iter().any(|it| it.is_one_of(all));
-    match (has(&ASKING), has(&NEGATIVE), has(&ALLOWING)) {
+    let keeps_out = |pair: &[Word]| {
+        let lows: Vec<&str> = pair.iter().map(|it| it.low.as_str()).collect();
+        KEEPING_OUT.iter().any(|it| it.as_slice() == lows)
+    };
+    let is_negative = has(words, &NEGATIVE) || words.windows(2).any(keeps_out);
+    match (has(words, &ASKING), is_negative, has(words, &ALLOWING)) {
         (true, ..) => Some(Effect::Escalate),
         (false, true, _) => Some(Effect::Deny),
         (false, false, true) => Some(Effect::Allow),
@@ -124,21 +268,45 @@ fn effect_of(words: &[Word]) -> Option<Effect> {
     }
 }
 
+/// Splits words that say the same of two things in two places: "read files in A and write files in B".
+fn joined_sentences(words: &[Word]) -> Option<(&[Word], &[Word])> {
+    let at = (1..words.len()).find(|at| {
+        let (before, after) = words.split_at_checked(*at).unwrap_or((words, &[]));
+        let joins = after.first().is_some_and(|it| it.is_one_of(&["and", "or", ","]));
+        let rest = after.get(1..).unwrap_or_default();
+        let is_deed = rest.first().is_some_and(|it| !verbs(std::slice::from_ref(it)).is_empty());
+        joins && is_deed && before.iter().any(looks_like_place) && rest.iter().any(looks_like_place)
+    })?;
+    words.split_at_checked(at)
+}
+
 /// Finds what is done, and where.
-fn guess(words: &[Word], verbs: &[Verb]) -> Option<(Vec<Verb>, Place)> {
+fn guess(words: &[Word], verbs: &[Verb], effect: Effect) -> Option<(Vec<Verb>, Place)> {
+    let on_files: &[Verb] = match effect {
+        // Who is to keep out of a place does nothing there.
+        Effect::Deny => &[Verb::Read, Verb::Write, Verb::Delete],
+        Effect::Allow | Effect::Escalate => &[Verb::Read],
+    };
     match verbs.is_empty() {
         false => place(words, verbs).map(|place| (verbs.to_vec(), place)),
-        true => [Verb::Read, Verb::Fetch]
+        true => [on_files, &[Verb::Fetch]]
             .into_iter()
-            .find_map(|verb| place(words, &[verb]).map(|place| (vec![verb], place))),
+            .find_map(|verbs| place(words, verbs).map(|place| (verbs.to_vec(), place))),
     }
 }
 
 /// Offers one sentence for words that say one thing.
-fn one(words: &[Word], (effect, verbs): (Effect, &[Verb])) -> String {
-    match guess(words, verbs) {
-        Some((verbs, place)) => plain(effect, verbs, place),
-        None if verbs.is_empty() => "Everything else is for a person to decide.".to_owned(),
+fn one(words: &[Word], (effect, verbs): (Effect, &[Verb])) -> Sentence {
+    match guess(words, verbs, effect) {
+        Some((verbs, place)) => {
+            let is_place = matches!(place, Place::Directories(_) | Place::Hosts(_));
+            let is_only = effect == Effect::Allow && is_place && has(words, &["only"]);
+            Sentence { is_only, ..plain(effect, verbs, place) }
+        }
+        None if verbs.is_empty() => Sentence {
+            deed: Deed::EverythingElse,
+            ..plain(Effect::Escalate, Vec::new(), Place::Unsaid)
+        },
         // Without a place, only what restricts is offered.
         None if effect == Effect::Allow => {
             plain(Effect::Escalate, verbs.to_vec(), Place::Elsewhere)
@@ -148,16 +316,17 @@ fn one(words: &[Word], (effect, verbs): (Effect, &[Verb])) -> String {
 }
 
 /// Offers two sentences for words that say two things, or one thing and an exception.
-fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec<String> {
+fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec<Sentence> {
     let or =
         |found: Vec<Verb>, other: &[Verb]| if found.is_empty() { other.to_vec() } else { found };
     let first_verbs = or(verbs(before), all);
+    let names_deed = !verbs(after).is_empty();
     let second_verbs = or(verbs(after), &first_verbs);
     let first = effect_of(before).unwrap_or(effect);
     let opposite = if first == Effect::Allow { Effect::Deny } else { Effect::Allow };
     let said = effect_of(after);
-    let here = guess(before, &first_verbs);
-    let there = guess(after, &second_verbs).or_else(|| {
+    let here = guess(before, &first_verbs, first);
+    let there = guess(after, &second_verbs, said.unwrap_or(opposite)).or_else(|| {
         let (verbs, place) = here.clone()?;
         said.is_some().then_some((or(second_verbs, &verbs), place))
     });
@@ -165,11 +334,9 @@ fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec
         Some((verbs, place)) => {
             let is_same = |place: &Place| matches!(place, Place::Anywhere | Place::Unsaid);
             let rest = here.filter(|(_, place)| !is_same(place));
-            let other = if said.is_some() && said == Some(first) {
-                place.clone()
-            } else {
-                Place::Elsewhere
-            };
+            // "read, but not write, files in DIR" has one place.
+            let is_shared = names_deed || said.is_some() && said == Some(first);
+            let other = if is_shared { place.clone() } else { Place::Elsewhere };
             // Where no verb is said, the second sentence is about what the first one is about.
             let (first_verbs, rest) = rest.unwrap_or((or(first_verbs, &verbs), other));
             vec![plain(said.unwrap_or(opposite), verbs, place), plain(first, first_verbs, rest)]
@@ -180,7 +347,7 @@ fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec
     }
 }
 
-fn plain(effect: Effect, verbs: Vec<Verb>, place: Place) -> String {
+fn plain(effect: Effect, verbs: Vec<Verb>, place: Place) -> Sentence {
     Sentence {
         effect,
         is_only: false,
@@ -191,7 +358,6 @@ fn plain(effect: Effect, verbs: Vec<Verb>, place: Place) -> String {
         line: 1,
         text: String::new(),
     }
-    .to_string()
 }
 
 /// Finds verbs anywhere in the words; all of one kind.

@@ -2,7 +2,8 @@
 //!
 //! Looks at one word alone; whether a place may stand where it does is for the clause to say.
 
-use ic_policy::DomainPattern;
+use ic_policy::{DomainPattern, HostPattern};
+use ic_types::Host;
 
 use crate::grammar::KNOWN_DIRECTORIES;
 use crate::sentence::Directory;
@@ -30,6 +31,24 @@ pub(crate) fn host_of(word: &Word) -> Option<DomainPattern> {
     let is_one = word.text.contains(['.', ':', '*']) || word.low == "localhost";
     let is_other = word.text.starts_with(['/', '~', '@', '$']) || word.text.contains('@');
     DomainPattern::parse(&word.text).ok().filter(|_| is_one && !is_other)
+}
+
+/// Hosts on which a repository is always one of an owner's.
+const FORGES: [&str; 6] =
+    ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "git.sr.ht"];
+
+/// Says why a pattern holds for no repository, though it looks as if it did.
+pub(super) fn never_holds(pattern: &DomainPattern) -> Option<&'static str> {
+    let repository = pattern.repository()?;
+    if repository.contains(['*', '?']) {
+        return Some(
+            "a repository is named as a whole: `github.com/acme/app`; patterns are not possible",
+        );
+    }
+    let is_forge = matches!(pattern.host(), HostPattern::Exact(Host::Name(name)) if FORGES.contains(&name.as_str()));
+    (is_forge && !repository.contains('/')).then_some(
+        "this names an owner and no repository; name the repository, or the host alone for all of them",
+    )
 }
 
 /// Reads a directory; the outer is `None` if the word is nothing of the kind.

@@ -35,6 +35,16 @@ fn a_restriction_in_commentary_is_an_error_until_it_is_marked() {
         "```\nask before deleting files\n```\n",
         "> a\n> only reads files here\n",
         "> The agent doesn\u{2019}t delete files\n",
+        "> The agent must never\n> read files in ~/a.\n",
+        "<!-- The agent must\nnever\n\nread files in ~/a. -->\n",
+        "```\nThe agent must never\nread files in ~/a.\n```\n",
+        "> Reading files in ~/a is refused.\n",
+        "> Reading files in ~/a is for a person to decide.\n",
+        "## Writing in ~/a is prohibited\n",
+        "> Everything else is refused.\n",
+        "## No reading in ~/a\n",
+        "> NEVER touch ~/a.\n",
+        "> ~/a is off limits.\n",
     ] {
         check(text, Err("reads like a restriction"));
     }
@@ -54,6 +64,9 @@ fn what_could_swallow_sentences_is_refused() {
     check("```\nThe agent may read files in ~/a.\n", Err("not closed"));
     check("Never delete files\n====\n\n    Everything works.\n", Err("line 4"));
     check("The agent may:\n", Err("line 1"));
+    let two = "The agent may read files in ~/a.\n\nThe agent must never:\nThe agent may:\n- read files in ~/x\n";
+    check(two, Err("line 3"));
+    check("> nev\u{200b}er read files in ~/a.\n", Err("U+200B"));
     check("> quoted\nand on in the next line\n", Err("line 2"));
     check("| a | b |\n", Err("line 1"));
 }

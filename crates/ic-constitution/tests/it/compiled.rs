@@ -109,6 +109,7 @@ fn the_more_specific_counts_and_then_the_strictest() {
         &[
             "escalate read-path in ~/a with git",
             "allow read-path in ~/a built-in",
+            "escalate read-path in ${SANDBOX} with git",
             "escalate read-path with git",
         ],
     );
@@ -142,9 +143,56 @@ fn a_may_for_a_place_around_the_sandbox_closes_nothing_in_it() {
             "allow read-path in ${SANDBOX}/x built-in",
             "allow read-path in / with git.git_log",
             "escalate read-path with git.git_log",
+            "escalate read-path in ${SANDBOX} with git",
             "escalate read-path with git",
         ],
     );
+}
+
+/// A rule that names no place changes nothing in a session's own sandbox, so one that names it stays.
+#[test]
+fn what_is_forbidden_everywhere_stays_forbidden_in_the_sandbox() {
+    check(
+        "The agent must never delete files in the sandbox. The agent must never delete files.",
+        &["deny delete-path in ${SANDBOX}", "deny delete-path"],
+    );
+    check(
+        "Ask before deleting files in ~/a. The agent must never delete files.",
+        &["deny delete-path in ~/a", "deny delete-path"],
+    );
+    // Asking, and what is said about a tool, is meant there too.
+    check(
+        "Ask before deleting files.",
+        &["escalate delete-path in ${SANDBOX}", "escalate delete-path"],
+    );
+    let rules = compiled("The agent must never run commands. Ask before using tools of git.").rules;
+    let rules: Vec<String> = rules.iter().map(line).collect();
+    for expected in ["deny read-path+write-path+delete-path in ${SANDBOX} with shell.run_command"] {
+        assert!(rules.iter().any(|it| it == expected), "{rules:?}");
+    }
+    let asks_there = |it: &&String| {
+        it.starts_with("escalate read-path") && it.ends_with("in ${SANDBOX} with git")
+    };
+    assert!(rules.iter().any(|it| asks_there(&it)), "{rules:?}");
+}
+
+#[test]
+fn the_users_own_restriction_is_not_undone_unseen() {
+    let notes = |text: &str| -> Vec<String> {
+        compiled(text).notes.iter().map(|it| it.text.clone()).collect()
+    };
+    let found = notes(
+        "The agent may read files in ~/a with filesystem. The agent must never read files in ~/a.",
+    );
+    assert!(
+        found.iter().any(|it| it.contains("does not hold with filesystem: line 1")),
+        "{found:?}"
+    );
+    let found = notes("The agent may read files in ~.");
+    assert!(found.iter().any(|it| it.contains("opens your whole home")), "{found:?}");
+    let rules = "The agent may read files in ~/a.\n\n```rules before\n[{\"name\": \"x\"}]\n```\n";
+    let found = notes(rules);
+    assert!(found.iter().any(|it| it.contains("taken as it is (`x`)")), "{found:?}");
 }
 
 #[test]

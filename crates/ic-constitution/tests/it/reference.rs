@@ -130,6 +130,10 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
                 }
             }
             general => {
+                // To ask, or to forbid a tool, without naming a place means the sandbox as well.
+                let is_strong = said.effect == 1 || said.effect == 2 && said.verbs == ["use"];
+                let is_everywhere = is_file && is_strong && *general == Where::Unsaid;
+                let general = if is_everywhere { &Where::Anywhere } else { general };
                 ones.push(One { effect: said.effect, place: None, general: Some(general), named });
             }
         }

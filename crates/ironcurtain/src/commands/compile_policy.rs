@@ -10,6 +10,7 @@ use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
+use ic_types::Json;
 
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -182,6 +183,15 @@ fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {
     lines.push("from now on, what no rule covers is refused, and:".to_owned());
     for rule in &compiled.rules {
         let text = format!("  {:<8} {}", rule.effect.as_str(), rule.description);
+        lines.push(visible_line(&text));
+    }
+    for rule in &compiled.kept {
+        let effect = match &rule.rule {
+            Json::Object(object) => object.get("then").and_then(Json::as_str).unwrap_or("?"),
+            _ => "?",
+        };
+        let text =
+            format!("  {effect:<8} rule `{}`, as it stands on line {}", rule.name, rule.line);
         lines.push(visible_line(&text));
     }
     lines

@@ -3,8 +3,9 @@
 //! Nothing is read or written here.
 
 use ic_constitution::english::of_addition;
-use ic_constitution::{Constitution, Sentence, Tool, parse};
+use ic_constitution::{Constitution, Place, Sentence, Tool, With, parse};
 use ic_home::{Clock as _, SystemClock};
+use ic_policy::Effect;
 use ic_policy::additions::{ADDITIONS_MAX, Addition};
 
 use super::Change;
@@ -42,8 +43,9 @@ impl Content {
         match self {
             Self::Additions(_) => Vec::new(),
             Self::Constitution(_) => {
+                let known = self.parsed();
                 let all = change.entries().iter().filter_map(|it| of_addition(it, tools)).flatten();
-                all.map(|it| it.to_string()).collect()
+                all.flat_map(|it| with_named_servers(it, &known)).map(|it| it.to_string()).collect()
             }
         }
     }
@@ -52,10 +54,14 @@ impl Content {
     pub(crate) fn sentences(&self) -> Vec<String> {
         match self {
             Self::Additions(_) => Vec::new(),
-            Self::Constitution(text) => {
-                let sentences = parse(text).map(|it| it.sentences).unwrap_or_default();
-                sentences.iter().map(ToString::to_string).collect()
-            }
+            Self::Constitution(_) => self.parsed().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn parsed(&self) -> Vec<Sentence> {
+        match self {
+            Self::Additions(_) => Vec::new(),
+            Self::Constitution(text) => parse(text).map(|it| it.sentences).unwrap_or_default(),
         }
     }
 }
@@ -104,8 +110,9 @@ impl Change {
         let mut text = before.to_owned();
         for addition in self.entries() {
             let sentences = sentences_of(addition, tools)?;
-            for sentence in &sentences {
-                let known = parsed(&text)?;
+            let named = parsed(&text)?.sentences;
+            for sentence in sentences.into_iter().flat_map(|it| with_named_servers(it, &named)) {
+                let (sentence, known) = (&sentence, parsed(&text)?);
                 let place = known.sentences.iter().find(|it| is_same(it, sentence));
                 text = match (self, place) {
                     (Self::Add(_), Some(_)) | (Self::Remove(_), None) => continue,
@@ -128,6 +135,39 @@ pub(crate) fn sentences_of(addition: &Addition, tools: &[Tool]) -> Result<Vec<Se
         ))
         .with_hint("write it with `ironcurtain policy edit`")
     })
+}
+
+/// Says a restriction also of the servers and tools that are allowed the same in the same place by name.
+///
+/// A sentence that names a server is more specific than one that does not, so the user's own *never* would not
+/// count where it matters most.
+fn with_named_servers(sentence: Sentence, known: &[Sentence]) -> Vec<Sentence> {
+    if sentence.effect == Effect::Allow || !sentence.with.is_empty() {
+        return vec![sentence];
+    }
+    let mut with: Vec<With> = Vec::new();
+    let is_same = |it: &&Sentence| it.effect == Effect::Allow && meet(&it.place, &sentence.place);
+    for other in known.iter().filter(is_same).flat_map(|it| &it.with) {
+        if !with.contains(other) {
+            with.push(other.clone());
+        }
+    }
+    match with.is_empty() {
+        true => vec![sentence],
+        false => vec![sentence.clone(), Sentence { with, ..sentence }],
+    }
+}
+
+/// Returns whether two sentences name the same place among theirs.
+fn meet(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::Directories(one), Place::Directories(other)) => {
+            one.iter().any(|it| other.contains(it))
+        }
+        (Place::Hosts(one), Place::Hosts(other)) => one.iter().any(|it| other.contains(it)),
+        (Place::Names(one), Place::Names(other)) => one.iter().any(|it| other.contains(it)),
+        _ => false,
+    }
 }
 
 fn parsed(text: &str) -> Result<Constitution, Failure> {

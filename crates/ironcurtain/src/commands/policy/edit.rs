@@ -10,6 +10,7 @@ use ic_home::{Environment, Home, Lock, file};
 use ic_opening::policy::{ADDITIONS, As, COMPILED, Loaded, NoSandbox, Wanted};
 
 use crate::commands::Exit;
+use crate::commands::policy::using::changed_meanwhile;
 use crate::error::Failure;
 use crate::files;
 use crate::judge;
@@ -190,6 +191,11 @@ impl Edited<'_> {
         };
         let agreed = Agreed { by: "policy edit", how };
         let _lock = Lock::acquire(home.policies_lock())?;
+        // SECURITY: what was added while the question stood is not lost unseen.
+        let now = Settings::load(&wanted, environment, &mut Screen::silent())?;
+        if now.session.judge.policy.hash() != was.session.judge.policy.hash() {
+            return Err(changed_meanwhile());
+        }
         self.target.replace(
             &self.made,
             agreed,

@@ -88,6 +88,16 @@ pub(crate) fn run(
         return Ok(Exit::Failed);
     }
     let _lock = Lock::acquire(home.policies_lock())?;
+    // SECURITY: what takes force is what was shown, against what was in force then.
+    let hash = |wanted: &Wanted| {
+        let loaded =
+            judge::load_confirming(wanted, NoSandbox::None, environment, &mut Screen::silent());
+        loaded.ok().map(|it| it.judge.policy.hash())
+    };
+    let shown = (Some(after.judge.policy.hash()), before.as_ref().map(|it| it.judge.policy.hash()));
+    if (hash(&named), hash(&wanted(None))) != shown {
+        return Err(changed_meanwhile());
+    }
     let agreed = Agreed { by: "policy use", how: person.how_agreed() };
     let noted = (agreed, difference.as_ref());
     note_use(before.as_ref().unwrap_or(&after), &after, noted, &home)?;
@@ -95,6 +105,12 @@ pub(crate) fn run(
     use_policy(&configured(&args.policy, &after)?, &home, environment)?;
     screen.line(&format!("{} is in force for new sessions.", visible(&after.origin)))?;
     Ok(Exit::Success)
+}
+
+/// Says that a confirmation is not about what is there now.
+pub(in crate::commands) fn changed_meanwhile() -> Failure {
+    Failure::config("a policy was changed while the question stood; nothing was done")
+        .with_hint("do it again, to see what would change now")
 }
 
 /// Puts a policy in force for `config set policy`, which asks in the same way.
@@ -159,7 +175,12 @@ fn configured(policy: &Path, loaded: &Loaded) -> Result<String, Failure> {
     match &loaded.found {
         Origin::Builtin(builtin) => Ok(builtin.name().to_owned()),
         Origin::Directory(directory) => {
-            let directory = directory.as_path();
+            // A link is followed now, since what it leads to later was not shown.
+            let found = path::follow(&RealDisk, directory, Last::Follow).map_err(|fault| {
+                let directory = directory.as_path().display();
+                Failure::environment(format!("cannot resolve `{directory}`")).with_source(fault)
+            })?;
+            let directory = found.path.as_path();
             let is_named = policy.components().count() == 1
                 && (directory.parent().is_some_and(|it| it.ends_with("policies"))
                     || directory.ends_with("generated"))

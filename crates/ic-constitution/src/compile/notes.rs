@@ -1,0 +1,169 @@
+//! What is odd about sentences, though they can be compiled.
+
+use std::collections::BTreeSet;
+
+use ic_policy::Effect;
+
+use super::atom::{self, Atom, Judged, Spot};
+use super::region::{Area, Region};
+use super::shape::Piece;
+use super::{Compiler, Note, Tool};
+use crate::parse::Kept;
+use crate::sentence::{Deed, Place, Sentence, joined};
+
+/// Says that rules stand in the text that are not sentences.
+pub(super) fn of_blocks(kept: &[Kept]) -> Vec<Note> {
+    let lines: BTreeSet<usize> = kept.iter().map(|it| it.line).collect();
+    let note = |line: usize| {
+        let names: Vec<String> =
+            kept.iter().filter(|it| it.line == line).map(|it| format!("`{}`", it.name)).collect();
+        let text = format!(
+            "the block of rules is taken as it is ({}); it can open what sentences close",
+            joined(&names)
+        );
+        Note { line, text }
+    };
+    lines.into_iter().map(note).collect()
+}
+
+impl Compiler<'_> {
+    pub(super) fn notes(&self, pieces: &[Piece], atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
+        let mut notes = self.without_effect(pieces, atoms);
+        let others = [
+            self.beyond_resources(atoms, tools),
+            self.undone_by_servers(atoms),
+            self.of_whole_home(),
+        ];
+        for note in others.into_iter().flatten() {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+
+    /// Names sentences that no rule comes from.
+    fn without_effect(&self, pieces: &[Piece], atoms: &[Atom]) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let used: BTreeSet<usize> = pieces.iter().filter_map(|piece| piece.shape.by).collect();
+        for (position, sentence) in self.sentences.iter().enumerate() {
+            if used.contains(&position) || sentence.deed == Deed::EverythingElse {
+                continue;
+            }
+            let own: Vec<&Atom> = atoms.iter().filter(|atom| atom.sentence == position).collect();
+            let is_over = |other: &&Atom| {
+                other.is_absolute()
+                    && own.iter().any(|it| {
+                        it.judged == other.judged && Region::of(other).contains(&Region::of(it))
+                    })
+            };
+            let absolute = atoms.iter().filter(|it| it.sentence != position).find(is_over);
+            let text = match absolute.and_then(|it| self.sentences.get(it.sentence)) {
+                Some(other) => format!(
+                    "`{}` has no effect: line {} forbids it everywhere, and nothing makes an exception to that; \
+                     write `anywhere else` there",
+                    sentence.text, other.line
+                ),
+                None if own.is_empty() => {
+                    format!("`{}` has no effect: no tool is known that it is about", sentence.text)
+                }
+                None => format!(
+                    "`{}` has no effect: other sentences count wherever it applies",
+                    sentence.text
+                ),
+            };
+            notes.push(Note { line: sentence.line, text });
+        }
+        notes
+    }
+
+    /// Names tools that a sentence about something else than resources does not hold for.
+    fn beyond_resources(&self, atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for atom in atoms.iter().filter(|it| it.effect != Effect::Allow) {
+            let role = atom.has.or(match &atom.spot {
+                Spot::Names(role, _) if atom.judged == Judged::Whole => Some(*role),
+                _ => None,
+            });
+            let has_both = |tool: &&Tool| {
+                role.is_some_and(|role| tool.roles.contains(&role))
+                    && tool.roles.iter().any(|role| role.is_resource())
+                    && Region::of(atom).reach.meet(&atom::Reach::One(tool.server.clone())).is_some()
+            };
+            let both: Vec<String> = tools
+                .iter()
+                .filter(has_both)
+                .map(|it| format!("{}.{}", it.server, it.tool))
+                .collect();
+            let Some(sentence) = self.sentences.get(atom.sentence).filter(|_| !both.is_empty())
+            else {
+                continue;
+            };
+            // What names the very tools of a class of tools is not about these roles.
+            if sentence.deed == Deed::UseWithoutResources {
+                continue;
+            }
+            let text = format!(
+                "`{}` does not hold for {}, which reaches resources too: forbid or ask about the tool itself",
+                sentence.text,
+                both.join(", ")
+            );
+            notes.push(Note { line: sentence.line, text });
+        }
+        notes
+    }
+
+    /// Names sentences that restrict a place, and do not hold for servers that another names for the same place.
+    fn undone_by_servers(&self, atoms: &[Atom]) -> Vec<Note> {
+        let is_general = |it: &&Atom| it.effect != Effect::Allow && it.named == 0;
+        let mut notes = Vec::new();
+        for atom in atoms.iter().filter(is_general) {
+            let own = Region::of(atom);
+            if own.area == Area::General {
+                continue;
+            }
+            let is_stronger = |it: &&Atom| {
+                let there = Region::of(it);
+                it.effect == Effect::Allow
+                    && 0 < it.named
+                    && it.judged == atom.judged
+                    && there.area == own.area
+                    && own.contains(&there)
+            };
+            for other in atoms.iter().filter(is_stronger) {
+                let pair = (self.sentences.get(atom.sentence), self.sentences.get(other.sentence));
+                if let (Some(sentence), Some(other)) = pair {
+                    notes.push(Note { line: sentence.line, text: undone(sentence, other) });
+                }
+            }
+        }
+        notes
+    }
+
+    /// Names sentences that open the whole home.
+    fn of_whole_home(&self) -> Vec<Note> {
+        let opens_home = |it: &&Sentence| {
+            it.effect == Effect::Allow
+                && matches!(&it.place, Place::Directories(all) if all.iter().any(|it| it.is_home()))
+        };
+        let note = |it: &Sentence| {
+            let text = format!(
+                "`{}` opens your whole home, with all that other programs keep there; name the directories \
+                 that are needed",
+                it.text
+            );
+            Note { line: it.line, text }
+        };
+        self.sentences.iter().filter(opens_home).map(note).collect()
+    }
+}
+
+fn undone(sentence: &Sentence, other: &Sentence) -> String {
+    let with: Vec<String> = other.with.iter().map(crate::sentence::With::as_means).collect();
+    let with = joined(&with);
+    format!(
+        "`{}` does not hold with {with}: line {} names that for the same place, and so counts there; add `with \
+         {with}` in a second sentence, or take line {} out",
+        sentence.text, other.line, other.line
+    )
+}
