@@ -82,6 +82,24 @@ const DEEDS: [&str; 24] = [
     "installing",
     "enter",
 ];
+/// Those of them that restrict all that can be done, and not only say how things are.
+const STRONG: [&str; 15] = [
+    "never",
+    "forbidden",
+    "forbid",
+    "forbids",
+    "refused",
+    "refuse",
+    "prohibited",
+    "denied",
+    "deny",
+    "disallowed",
+    "banned",
+    "approval",
+    "decide",
+    "must",
+    "ask",
+];
 /// Words for all that can be done.
 const ALL: [&str; 4] = ["everything", "anything", "else", "whatever"];
 /// Words after *because* that begin something else than a reason.
@@ -155,8 +173,10 @@ fn restriction(text: &str) -> Option<String> {
         VERBS.iter().flat_map(|row| row.phrases.iter()).flat_map(|(base, gerund)| [*base, *gerund]);
     let verbs: Vec<&str> = firsts.filter_map(|phrase| phrase.split(' ').next()).collect();
     let is_verb = |word: &str| verbs.contains(&word) || DEEDS.contains(&word);
+    let is_strong = words.iter().any(|it| STRONG.contains(&it.as_str()));
     let is_deed = |word: &&String| {
-        is_verb(word) || word.strip_suffix('s').is_some_and(is_verb) || ALL.contains(&word.as_str())
+        let is_all = is_strong && ALL.contains(&word.as_str());
+        is_verb(word) || word.strip_suffix('s').is_some_and(is_verb) || is_all
     };
     let is_place = |word: &&str| word.trim_start_matches(['`', '(', '"']).starts_with(['~', '/']);
     let what = words.iter().find(is_deed).map(String::as_str);

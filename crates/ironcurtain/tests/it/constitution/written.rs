@@ -187,7 +187,79 @@ fn an_ask_that_only_restricts_is_not_asked_about() {
     assert_eq!(check(&place, "read_file", r#"{"path":"~/notes/out/a"}"#), 3);
     // This one would soften the *never*, or do nothing.
     let softening = place.run([&ask[..], &["~/private"]].concat());
-    assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 2, "{softening:?}");
+    assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 4, "{softening:?}");
+}
+
+/// A sentence of the built-in policy names servers for the place, and would be more specific.
+#[test]
+fn a_never_holds_for_servers_that_another_sentence_names() {
+    let place = with_editor("");
+    place.dir("home/Documents");
+    let read = |path: &str| check(&place, "read_file", &format!(r#"{{"path":"{path}"}}"#));
+    assert_eq!(read("~/Documents/a"), 0);
+    done(&place, &["policy", "never", "--in", "~/Documents"]);
+    assert_eq!(read("~/Documents/a"), 4);
+    done(&place, &["policy", "allow", "fetch", "--host", "docs.rs", "--yes"]);
+    done(&place, &["policy", "ask", "--to", "fetch", "--host", "docs.rs"]);
+    assert_eq!(check(&place, "http_fetch", r#"{"url":"https://docs.rs/x"}"#), 3);
+    // The same words take all of it back, which a script cannot confirm.
+    let back = said(&place, &["policy", "never", "--in", "~/Documents", "--remove", "--dry-run"]);
+    assert!(back.stdout.contains("with filesystem and git.\n"), "{back:?}");
+    assert!(back.stdout.contains("denied -> allowed"), "{back:?}");
+}
+
+/// What a person agreed to is what they were shown, and what was added meanwhile is not lost.
+#[test]
+fn an_answer_is_about_what_was_shown() {
+    let mut place = place();
+    place.dir("home/notes");
+    place.dir("home/private");
+    done(&place, &["policy", "new", "mine"]);
+    let wide = place.write("wide.md", "The agent may read, write and delete files in ~/private.\n");
+    let narrow = place.write("narrow.md", "The agent may read files in ~/notes.\n");
+    let compile = |source: &std::path::Path| {
+        format!(
+            "{} compile-policy --constitution {} --output other",
+            env!("CARGO_BIN_EXE_ironcurtain"),
+            source.display()
+        )
+    };
+    let at_terminal = |place: &Place, meanwhile: &str, words: &[&str]| -> Output {
+        let script =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/answers.py");
+        let output = std::process::Command::new("python3")
+            .arg(script)
+            .args(["--meanwhile", meanwhile, "y\\n", "--", env!("CARGO_BIN_EXE_ironcurtain")])
+            .args(words)
+            .env_clear()
+            .env("HOME", place.path("home"))
+            .env("EDITOR", format!("sh {}", place.path("editor.sh").display()))
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(place.root())
+            .output()
+            .unwrap();
+        Output {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    };
+    done(
+        &place,
+        &["compile-policy", "--constitution", narrow.to_str().unwrap(), "--output", "other"],
+    );
+    let used = at_terminal(&place, &compile(&wide), &["policy", "use", "other"]);
+    assert!(used.stdout.contains("was changed while the question stood"), "{used:?}");
+    assert!(!place.run(["config", "get", "policy"]).stdout.contains("other"), "{used:?}");
+
+    // Without anything in between the same answer counts.
+    let used = at_terminal(&place, "true", &["policy", "use", "mine"]);
+    assert_eq!(used.code, 0, "{used:?}");
+    set_editor(&mut place, "printf 'The agent may read files in ~/notes.\\n' >> \"$1\"");
+    let never = format!("{} policy never --in ~/private", env!("CARGO_BIN_EXE_ironcurtain"));
+    let edited = at_terminal(&place, &never, &["policy", "edit", "mine"]);
+    assert!(edited.stdout.contains("was changed while the question stood"), "{edited:?}");
+    assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 4, "{edited:?}");
 }
 
 /// What holds in a workspace alone is shown too before it is in force.
@@ -201,8 +273,8 @@ fn a_compiled_policy_shows_what_it_opens_in_a_workspace() {
     };
     drop(compile("The agent must never delete files in the workspace.\n"));
     let opened = compile("");
-    let expected = "Lets more through:\n  delete or move away in the workspace";
-    assert!(opened.stdout.contains(expected), "{opened:?}");
+    let (_, more) = opened.stdout.split_once("Lets more through:").unwrap();
+    assert!(more.contains("delete or move away in the workspace"), "{opened:?}");
 }
 
 /// Through the program: what is printed compiles to a policy that judges alike.
