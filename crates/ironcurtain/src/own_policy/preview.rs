@@ -276,7 +276,11 @@ impl Judged {
         };
         let parts = match parts.is_empty() {
             true => String::new(),
-            false => format!(" ({}; `{}` still decides)", parts.join(", "), self.rule),
+            false => {
+                // A rule that was just added does not decide *still*.
+                let still = if self.rule == self.rule_before { "still " } else { "" };
+                format!(" ({}; `{}` {still}decides)", parts.join(", "), self.rule)
+            }
         };
         format!("  {verdict:<18} {}{times}{}", visible(&call), visible(&parts))
     }
