@@ -18,8 +18,37 @@ pub struct Names<'a> {
     pub bounds: &'a Bounds,
 }
 
-/// How many places are named before the rest is counted.
+/// How much of a description is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Length {
+    /// Every place, host and name.
+    Full,
+    /// A few of them, and how many more there are.
+    Short,
+}
+
+/// How many places a short description names before it counts the rest.
 const NAMED_MAX: usize = 3;
+
+/// Returns how much harm a call can do by a role, the worst first: what is gone, what is changed, what is
+/// sent away, what is read.
+pub fn danger(role: Role) -> usize {
+    const WORST: [Role; 12] = [
+        Role::DeletePath,
+        Role::DeleteHistory,
+        Role::WritePath,
+        Role::GitRemoteUrl,
+        Role::EmailAddress,
+        Role::SharePermission,
+        Role::GithubRepo,
+        Role::GithubOwner,
+        Role::FetchUrl,
+        Role::ProxyDomain,
+        Role::WriteHistory,
+        Role::ReadPath,
+    ];
+    WORST.iter().position(|it| *it == role).unwrap_or(WORST.len())
+}
 
 /// Returns what a call does to values of `role`.
 pub fn verb(role: Role) -> &'static str {
@@ -52,17 +81,27 @@ pub fn word(effect: Effect) -> &'static str {
     }
 }
 
-/// Describes the values of `classes`.
+/// Describes all values of `classes` in one phrase.
 pub fn values(classes: &[&Class], space: &Space<'_>, names: Names<'_>) -> String {
+    listed(&phrases(classes, space, names, Length::Full), Length::Full)
+}
+
+/// Describes the values of `classes`, each place, host or name by itself.
+pub fn phrases(
+    classes: &[&Class],
+    space: &Space<'_>,
+    names: Names<'_>,
+    length: Length,
+) -> Vec<String> {
     let mut phrases = Vec::new();
     let spots = |wanted: fn(&Class) -> Option<&Spot>| {
         classes.iter().filter_map(|it| wanted(it)).collect::<BTreeSet<&Spot>>()
     };
     let paths = spots(|it| if let Class::Path(spot) = it { Some(spot) } else { None });
-    phrases.extend(places(&paths, space, names));
+    phrases.extend(places(&paths, space, names, length));
     let local = spots(|it| if let Class::LocalRemote(spot) = it { Some(spot) } else { None });
     if !local.is_empty() {
-        let at = listed(places(&local, space, names));
+        let at = listed(&places(&local, space, names, length), length);
         phrases.push(format!("repositories of this machine {at}"));
     }
     let (mut hosts, mut texts) = (BTreeSet::new(), BTreeSet::new());
@@ -84,15 +123,18 @@ pub fn values(classes: &[&Class], space: &Space<'_>, names: Names<'_>) -> String
     }
     phrases.extend(without_narrower(&hosts));
     phrases.extend(without_narrower(&texts));
-    listed(phrases)
+    phrases
 }
 
-/// Lists phrases, as many as fit a line.
-fn listed(phrases: Vec<String>) -> String {
-    let n_more = phrases.len().saturating_sub(NAMED_MAX);
-    let mut shown: Vec<String> = phrases.into_iter().take(NAMED_MAX).collect();
-    if n_more != 0 {
-        shown.push(format!("{n_more} more"));
+/// Lists phrases as a sentence does.
+pub fn listed(phrases: &[String], length: Length) -> String {
+    let n_shown = match length {
+        Length::Full => phrases.len(),
+        Length::Short => NAMED_MAX.min(phrases.len()),
+    };
+    let mut shown: Vec<String> = phrases.iter().take(n_shown).cloned().collect();
+    if n_shown < phrases.len() {
+        shown.push(format!("{} more", phrases.len() - n_shown));
     }
     match shown.split_last() {
         Some((last, [])) => last.clone(),
@@ -101,28 +143,67 @@ fn listed(phrases: Vec<String>) -> String {
     }
 }
 
+/// Returns phrases as they can follow the verb of `role`.
+pub fn behind_verb(role: Role, phrases: Vec<String>) -> Vec<String> {
+    let is_history = matches!(role, Role::WriteHistory | Role::DeleteHistory);
+    let is_fit = |it: &str| it.starts_with("in ") || it.starts_with("anywhere");
+    let fitted = |it: String| if is_fit(&it) { it } else { format!("at {it}") };
+    if is_history { phrases.into_iter().map(fitted).collect() } else { phrases }
+}
+
+/// Returns how far down the tree, or how narrow, the widest of `classes` is.
+pub(crate) fn depth(classes: &[&Class]) -> usize {
+    let of_host = |host: &HostClass| match host {
+        HostClass::Name { under: None, .. } | HostClass::V4(None) | HostClass::V6(None) => 0,
+        HostClass::Name { is_it: false, .. } => 1,
+        HostClass::Name { .. } | HostClass::V4(_) | HostClass::V6(_) => 2,
+    };
+    let of = |class: &&Class| match class {
+        Class::Path(Spot { place, part }) | Class::LocalRemote(Spot { place, part }) => {
+            let depth = 2 * place.components().count();
+            depth + usize::from(*part != Part::Inside { executed: 0 })
+        }
+        Class::Url { named: Some(_), .. } => 3,
+        Class::Url { destination, .. } => of_host(&destination.host),
+        Class::Text(text) => usize::from(text.named.is_some() || text.destination.is_some()),
+    };
+    classes.iter().map(of).min().unwrap_or(usize::MAX)
+}
+
 /// Describes a set of spots by the directories that hold them, and what is left out there.
-fn places(spots: &BTreeSet<&Spot>, space: &Space<'_>, names: Names<'_>) -> Vec<String> {
+fn places(
+    spots: &BTreeSet<&Spot>,
+    space: &Space<'_>,
+    names: Names<'_>,
+    length: Length,
+) -> Vec<String> {
     let of = |wanted: fn(&Part) -> bool| {
         let found = spots.iter().filter(|it| wanted(&it.part)).map(|it| &it.place);
         found.collect::<HashSet<&CanonicalPath>>()
     };
     let plain = of(|it| matches!(it, Part::Inside { executed: 0 }));
     let run = of(|it| matches!(it, Part::Inside { executed: 1.. }));
-    let named = of(|it| matches!(it, Part::Itself { .. }));
+    let there = of(|it| matches!(it, Part::Itself { exists: true }));
+    let missing = of(|it| matches!(it, Part::Itself { exists: false }));
     let above = |place: &CanonicalPath| place.parent();
     let is_plain = |place: &CanonicalPath| plain.contains(place);
     let is_top = |place: &CanonicalPath| !above(place).is_some_and(|it| is_plain(&it));
     let mut phrases = Vec::new();
     for place in space.places() {
         if is_plain(place) && is_top(place) {
-            let except = exceptions(place, &is_plain, space, names);
+            let except = exceptions(place, &is_plain, (space, names), length);
             phrases.push(format!("{}{except}", in_place(place, names)));
         }
     }
     for place in space.places() {
-        if named.contains(place) && !is_plain(place) && is_top(place) {
-            phrases.push(format!("{} itself", shown(place, names)));
+        let state = match (there.contains(place), missing.contains(place)) {
+            (true, true) => Some(""),
+            (true, false) => Some(" (if it exists)"),
+            (false, true) => Some(" (if it does not exist)"),
+            (false, false) => None,
+        };
+        if let Some(state) = state.filter(|_| !is_plain(place) && is_top(place)) {
+            phrases.push(format!("{} itself{state}", shown(place, names)));
         }
         if run.contains(place)
             && !is_plain(place)
@@ -141,8 +222,8 @@ fn places(spots: &BTreeSet<&Spot>, space: &Space<'_>, names: Names<'_>) -> Vec<S
 fn exceptions(
     place: &CanonicalPath,
     is_in: &dyn Fn(&CanonicalPath) -> bool,
-    space: &Space<'_>,
-    names: Names<'_>,
+    (space, names): (&Space<'_>, Names<'_>),
+    length: Length,
 ) -> String {
     let is_structural =
         |it: &CanonicalPath| names.bounds.protects(it).is_some() || names.bounds.host_executes(it);
@@ -157,8 +238,8 @@ fn exceptions(
     if left_out.is_empty() {
         return String::new();
     }
-    let texts = left_out.iter().map(|it| shown(it, names)).collect();
-    format!(" (except {})", listed(texts))
+    let texts: Vec<String> = left_out.iter().map(|it| shown(it, names)).collect();
+    format!(" (except {})", listed(&texts, length))
 }
 
 fn in_place(place: &CanonicalPath, names: Names<'_>) -> String {

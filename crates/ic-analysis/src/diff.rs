@@ -4,7 +4,7 @@
 //! looked at in all calls that have it, and reported if it makes one of them come out differently. Each
 //! report has a call that the decisions of both policies were asked about.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use ic_policy::{ArgumentAnnotation, Effect, Rule};
 use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
@@ -34,6 +34,11 @@ pub struct Change {
     pub tool: ToolName,
     /// What makes the difference.
     pub part: Part,
+    /// What such calls do to these values, the worst first: every role that they have, decisive or not.
+    pub does: Vec<Role>,
+    /// The arguments that a call must have for it to be one of them, each as `name=value`; none if a plain
+    /// call is.
+    pub only_with: BTreeSet<String>,
     /// What the first policy says.
     pub before: Effect,
     /// What the second policy says.
@@ -60,6 +65,17 @@ pub enum Part {
     Call,
 }
 
+impl Part {
+    /// Returns the role that decides, if it is one.
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Values { role, .. } => *role,
+            Self::NoValues(role) => Some(*role),
+            Self::Call => None,
+        }
+    }
+}
+
 /// Values that are judged alike, and a call with one of them.
 #[derive(Clone, Debug)]
 pub struct Region {
@@ -80,7 +96,14 @@ impl Change {
     }
 }
 
-type Key = (Part, Effect, Effect);
+/// What changes of one tool have in common that are told as one.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Key {
+    part: Part,
+    does: Vec<Role>,
+    before: Effect,
+    after: Effect,
+}
 
 /// What was found of one tool so far.
 #[derive(Debug, Default)]
@@ -88,18 +111,20 @@ struct Noted {
     regions: BTreeMap<Key, Vec<Region>>,
     /// The numbers of the examples that are known.
     examples: BTreeMap<Key, HashSet<usize>>,
+    /// The arguments without which there is no such call; nothing for a plain call.
+    conditions: BTreeMap<Key, BTreeSet<Option<String>>>,
 }
 
 /// Leaves out what a greater change of the same values implies.
 ///
 /// A value that is now denied and was allowed is also denied beside one that needed approval.
 fn drop_implied(found: &mut BTreeMap<Key, Vec<Region>>) {
-    let implies = |(part, before, after): &Key, greater: &Key| {
-        let is_greater = match before < after {
-            true => greater.1 < *before && greater.2 == *after,
-            false => greater.1 == *before && greater.2 < *after,
+    let implies = |key: &Key, greater: &Key| {
+        let is_greater = match key.before < key.after {
+            true => greater.before < key.before && greater.after == key.after,
+            false => greater.before == key.before && greater.after < key.after,
         };
-        *part == greater.0 && is_greater
+        key.part == greater.part && key.does == greater.does && is_greater
     };
     let known: Vec<(Key, HashSet<Option<Class>>)> = found
         .iter()
@@ -201,15 +226,22 @@ impl<'a> Comparison<'a> {
         }
         let mut noted = Noted::default();
         self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut noted))?;
-        let mut found = noted.regions;
+        let Noted { regions: mut found, mut conditions, .. } = noted;
         drop_implied(&mut found);
-        let change = |((part, before, after), regions)| Change {
-            server: tool.0.clone(),
-            tool: tool.1.clone(),
-            part,
-            before,
-            after,
-            regions,
+        let change = |(key, regions): (Key, Vec<Region>)| {
+            let only_with = conditions.remove(&key).unwrap_or_default();
+            let Key { part, does, before, after } = key;
+            Change {
+                server: tool.0.clone(),
+                tool: tool.1.clone(),
+                part,
+                does,
+                // A call that needs no argument for it makes the others say nothing.
+                only_with: only_with.into_iter().collect::<Option<_>>().unwrap_or_default(),
+                before,
+                after,
+                regions,
+            }
         };
         Ok(found.into_iter().map(change).collect())
     }
@@ -241,7 +273,13 @@ impl<'a> Comparison<'a> {
             HitPart::NoValues(role) => (Part::NoValues(role), None),
             HitPart::Whole => (Part::Call, None),
         };
-        let key = (part, before, after);
+        let does = search.does(hit);
+        let key = Key { part, does, before, after };
+        noted
+            .conditions
+            .entry(key.clone())
+            .or_default()
+            .insert(search.condition().map(str::to_owned));
         let known = noted.examples.entry(key.clone()).or_default();
         let regions = noted.regions.entry(key).or_default();
         let Some((slot, examples)) = examples else {

@@ -40,6 +40,7 @@ pub use diff::{Change, Comparison};
 pub use side::{By, Outcome, Row};
 pub use space::{Asked, Class, Space, Subject};
 pub use table::{Line, Table};
+pub use tools::unusable;
 pub use view::{AgentView, Inhabitant, NoView, Shown};
 
 /// A policy, or a tool of it, that is too much to look through completely.

@@ -20,6 +20,8 @@ const ANYTHING: &str = "example";
 pub(crate) struct Variant {
     /// Arguments that choose the variant.
     pub(crate) arguments: Object,
+    /// The same as a person reads it; `None` if no argument is needed.
+    pub(crate) condition: Option<String>,
     /// For each policy, whether it names all of those.
     pub(crate) knows_arguments: Vec<bool>,
     /// The arguments that have values to be judged.
@@ -73,7 +75,10 @@ pub(crate) enum Shape {
 #[derive(Clone, Debug)]
 enum Chosen {
     Absent,
+    /// One that a condition names.
     Value(Json),
+    /// One that stands for all others.
+    Other(Json),
     /// Some value that is judged.
     Judged,
 }
@@ -117,19 +122,49 @@ fn choices(annotations: &[Option<&Annotation>]) -> Vec<(String, Vec<Chosen>)> {
         if is_judged {
             options.push(Chosen::Judged);
         } else {
-            let truthy = std::iter::once(Json::from(true)).chain(numbered().map(Json::from));
-            let falsy = [Json::from(false), Json::from(""), Json::from(0_u64)];
-            let other = truthy.into_iter().find(|it| !values.contains(it));
-            let nothing = falsy.into_iter().find(|it| !values.contains(it));
-            options.extend(values.into_iter().chain(other).chain(nothing).map(Chosen::Value));
+            let (truthy, falsy) = others(annotations, &name, values.len());
+            let is_new = |it: &Json| !values.contains(it);
+            let others =
+                truthy.into_iter().find(is_new).into_iter().chain(falsy.into_iter().find(is_new));
+            let others: Vec<Json> = others.collect();
+            options.extend(values.into_iter().map(Chosen::Value));
+            options.extend(others.into_iter().map(Chosen::Other));
         }
         (name, options)
     };
     named.into_iter().map(of).collect()
 }
 
-fn numbered() -> impl Iterator<Item = String> {
-    (1_usize..).map(|n| format!("other-{n}"))
+/// Returns values that no condition may name, such as the schema wants first: some that count as true, and
+/// some that do not.
+fn others(
+    annotations: &[Option<&Annotation>],
+    name: &str,
+    n_named: usize,
+) -> (Vec<Json>, Vec<Json>) {
+    let properties = || annotations.iter().flatten().filter_map(|it| property(it, name));
+    let listed = properties().filter_map(|it| match member(it, "enum") {
+        Some(Json::Array(items)) => Some(items.clone()),
+        _ => None,
+    });
+    let is_text =
+        properties().any(|it| member(it, "type").and_then(Json::as_str) == Some("string"));
+    // One of them is not named.
+    let numbered = || (1..=n_named + 1).map(|n| Json::from(format!("other-{n}")));
+    let (yes, no) = (Json::from(true), [Json::from(false), Json::from(""), Json::from(0_u64)]);
+    let of_schema = listed.flatten().filter(|it| it.as_str().is_some_and(|it| !it.is_empty()));
+    let mut truthy: Vec<Json> = of_schema.collect();
+    match is_text {
+        true => truthy.extend(numbered().chain([yes])),
+        false => truthy.extend([yes].into_iter().chain(numbered())),
+    }
+    let mut falsy = no.to_vec();
+    falsy.sort_by_key(|it| it.as_str().is_some() != is_text);
+    (truthy, falsy)
+}
+
+fn property<'j>(annotation: &'j Annotation, name: &str) -> Option<&'j Json> {
+    member(member(annotation.input_schema()?, "properties")?, name)
 }
 
 fn variant(annotations: &[Option<&Annotation>], chosen: &[(&str, &Chosen)]) -> Variant {
@@ -137,7 +172,7 @@ fn variant(annotations: &[Option<&Annotation>], chosen: &[(&str, &Chosen)]) -> V
     for (name, choice) in chosen {
         match choice {
             Chosen::Absent => {}
-            Chosen::Value(value) => {
+            Chosen::Value(value) | Chosen::Other(value) => {
                 arguments.insert(*name, value.clone());
                 asked.insert(*name, value.clone());
             }
@@ -162,8 +197,20 @@ fn variant(annotations: &[Option<&Annotation>], chosen: &[(&str, &Chosen)]) -> V
         knows_arguments: annotations.iter().copied().map(knows).collect(),
         slots: slots(annotations, chosen, &asked),
         roles: annotations.iter().copied().map(all_roles).collect(),
+        condition: condition(chosen),
         arguments,
     }
+}
+
+/// Says which arguments choose a variant; `None` if none is needed.
+fn condition(chosen: &[(&str, &Chosen)]) -> Option<String> {
+    let text = |(name, choice): &(&str, &Chosen)| match choice {
+        Chosen::Absent | Chosen::Judged => None,
+        Chosen::Value(value) => Some(format!("{name}={value}")),
+        Chosen::Other(_) => Some(format!("certain values of {name}")),
+    };
+    let all: Vec<String> = chosen.iter().filter_map(text).collect();
+    (!all.is_empty()).then(|| all.join(" and "))
 }
 
 fn slots(
@@ -174,9 +221,9 @@ fn slots(
     let mut slots: Vec<Slot> = Vec::new();
     for argument in annotations.iter().flatten().flat_map(|it| it.arguments()) {
         let place = argument.place();
-        let is_chosen = chosen
-            .iter()
-            .any(|(name, it)| *name == place.argument() && matches!(it, Chosen::Value(_)));
+        let is_chosen = chosen.iter().any(|(name, it)| {
+            *name == place.argument() && matches!(it, Chosen::Value(_) | Chosen::Other(_))
+        });
         if is_chosen || slots.iter().any(|slot| slot.place == *place) {
             continue;
         }
@@ -192,7 +239,7 @@ fn slots(
         let presence = match choice {
             Some((_, Chosen::Absent)) => Presence::Never,
             Some((_, Chosen::Judged)) => Presence::Must,
-            Some((_, Chosen::Value(_))) | None => Presence::May,
+            Some((_, Chosen::Value(_) | Chosen::Other(_))) | None => Presence::May,
         };
         let shape = shape(annotations, argument);
         slots.push(Slot { place: place.clone(), roles, presence, shape });
@@ -215,11 +262,8 @@ fn shape(annotations: &[Option<&Annotation>], argument: &ArgumentAnnotation) -> 
     if place.as_str() != place.argument() {
         return Shape::One;
     }
-    let schemas = annotations.iter().flatten().filter_map(|it| it.input_schema());
-    let mut kinds = schemas.filter_map(|schema| {
-        let property = member(member(schema, "properties")?, place.argument())?;
-        member(property, "type")?.as_str()
-    });
+    let properties = annotations.iter().flatten().filter_map(|it| property(it, place.argument()));
+    let mut kinds = properties.filter_map(|it| member(it, "type")?.as_str());
     match kinds.next() {
         Some("string") => Shape::One,
         Some("array") => Shape::Many,
@@ -236,9 +280,7 @@ fn member<'j>(json: &'j Json, key: &str) -> Option<&'j Json> {
 
 /// Returns whether an argument could hold any text, as far as its schema says.
 pub(crate) fn may_hold_text(annotation: &Annotation, argument: &ArgumentAnnotation) -> bool {
-    let property = annotation
-        .input_schema()
-        .and_then(|schema| member(member(schema, "properties")?, argument.place().argument()));
+    let property = property(annotation, argument.place().argument());
     let is_closed = property.is_some_and(|it| member(it, "enum").is_some());
     let kind = property.and_then(|it| member(it, "type")?.as_str());
     !is_closed && !matches!(kind, Some("boolean" | "integer" | "number" | "null"))

@@ -1,12 +1,14 @@
 //! What should hold for a policy as a whole, and a call for each property that does not.
 
+mod about;
+mod allowed;
 mod builtin;
 mod file;
 mod sentence;
 
 use std::collections::BTreeMap;
 
-use ic_policy::{Destination, DomainSet, Effect, Value};
+use ic_policy::{DomainSet, Effect, Value};
 use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
 
 use crate::TooComplex;
@@ -14,6 +16,7 @@ use crate::search::{Hit, HitPart, Search, State};
 use crate::side::{By, Outcome};
 use crate::space::{Asked, Example, Subject};
 use crate::tools::{Policies, Tool};
+use allowed::Wanted;
 
 pub use builtin::{NO_SHADOWED_RULE, is_built_in};
 pub use file::{InvalidProperties, Properties, read};
@@ -59,7 +62,8 @@ pub enum Demand {
     Never,
     /// They are not allowed without approval.
     AlwaysAsk,
-    /// The rules allow them; an invariant may still ask or deny.
+    /// For each value there is a call that does nothing worse and is allowed; an invariant may still ask or
+    /// deny.
     Allowed,
 }
 
@@ -109,12 +113,27 @@ pub struct ExampleCall {
 /// Finds the directory that a sentence means by a path that it writes.
 pub type PlaceOf<'a> = &'a dyn Fn(&str) -> Option<CanonicalPath>;
 
+/// Why nothing can be said of a policy's properties.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotVerified {
+    /// It is too much.
+    #[error(transparent)]
+    TooComplex(#[from] TooComplex),
+    /// A property of the user's own is about nothing.
+    #[error(transparent)]
+    Property(#[from] InvalidProperties),
+}
+
 /// Checks the built-in properties and `properties`.
+///
+/// A property that names an unknown server or tool, or that is about no call, is an error: it would always
+/// hold, whatever the policy says.
 pub fn verify(
     subject: Subject<'_>,
     properties: &[Property],
     place_of: PlaceOf<'_>,
-) -> Result<Vec<Finding>, TooComplex> {
+) -> Result<Vec<Finding>, NotVerified> {
+    properties.iter().try_for_each(|it| it.check_names(subject.policy))?;
     let sentences = sentence::named(subject.policy, place_of);
     let mut asked = Asked::default();
     for property in properties {
@@ -125,15 +144,25 @@ pub fn verify(
     asked.places.extend(sentences.iter().flatten().flat_map(|it| it.places.clone()));
     let policies = Policies::new([subject], &asked);
     let mut verifier = Verifier { policies: &policies, found: BTreeMap::new() };
+    let mut meant = vec![false; properties.len()];
     for tool in policies.tools() {
+        let mut wanted = Wanted::default();
         policies.search(tool, &mut |search, hit| {
             let seen = Seen { tool, search, hit };
             verifier.built_in(&seen, &sentences)?;
-            properties.iter().try_for_each(|property| verifier.own(property, &seen))
+            for (property, is_meant) in properties.iter().zip(&mut meant) {
+                *is_meant |= verifier.own(property, &seen, &mut wanted)?;
+            }
+            Ok(())
         })?;
+        verifier.note_wanted(tool, wanted);
         verifier.arguments_like_paths(tool)?;
     }
     verifier.shadowed()?;
+    let unused = properties.iter().zip(meant).find(|(_, is_meant)| !is_meant);
+    if let Some((property, _)) = unused {
+        return Err(property.about_nothing().into());
+    }
     let mut found: Vec<Finding> = verifier.found.into_values().collect();
     found.sort_by(|one, other| (one.level, &one.property).cmp(&(other.level, &other.property)));
     Ok(found)
@@ -179,6 +208,24 @@ impl<'s, 'a> Seen<'s, '_, 'a> {
     /// Returns what is said of one value.
     fn said_of(&self, role: Role, example: &Example) -> Result<Option<Outcome>, TooComplex> {
         self.search.said_of(0, role, example, self.hit.call)
+    }
+
+    /// Returns who decides about one value, or about the call if nobody decides about the value alone.
+    fn decider(
+        &self,
+        policies: &Policies<'a, 1>,
+        (role, position, example): (Role, usize, &Example),
+    ) -> Result<By, TooComplex> {
+        Ok(match self.said_of(role, example)? {
+            Some(said) => said.by,
+            None => self.decider_of_call(policies, position),
+        })
+    }
+
+    /// Returns who decides about the call with the example at `position`.
+    fn decider_of_call(&self, policies: &Policies<'a, 1>, position: usize) -> By {
+        let outcome = self.search.judge(0, &self.call_with(position), &policies.space);
+        outcome.map_or(By::Default, |it| it.by)
     }
 
     fn call_with(&self, position: usize) -> State<1> {
@@ -237,10 +284,15 @@ impl<'a> Verifier<'_, 'a> {
         Ok(())
     }
 
-    /// Checks one of the user's properties.
-    fn own(&mut self, property: &Property, seen: &Seen<'_, '_, 'a>) -> Result<(), TooComplex> {
-        if !property.is_about_tool(seen.tool) {
-            return Ok(());
+    /// Checks one of the user's properties, and returns whether it is about such a call.
+    fn own(
+        &mut self,
+        property: &Property,
+        seen: &Seen<'_, '_, 'a>,
+        wanted: &mut Wanted,
+    ) -> Result<bool, TooComplex> {
+        if !property.is_about_tool(seen.tool) || !property.is_about_such(seen.search) {
+            return Ok(false);
         }
         let effect = seen.effect();
         let is_enough = match property.demand {
@@ -248,85 +300,34 @@ impl<'a> Verifier<'_, 'a> {
             Demand::AlwaysAsk => effect != Effect::Allow,
             Demand::Allowed => false,
         };
-        if is_enough {
-            return Ok(());
-        }
-        let because =
-            property.because.as_ref().map(|it| format!(" (because {it})")).unwrap_or_default();
+        let mut is_meant = false;
         for (role, position, example, value) in seen.values(self.policies) {
             if !property.is_about(role, &value) {
                 continue;
             }
-            let said = seen.said_of(role, example)?;
-            let by = said.map_or(By::Default, |it| it.by);
-            let is_allowed = said.is_none_or(|it| it.effect == Effect::Allow);
-            if property.demand == Demand::Allowed && (is_allowed || matches!(by, By::Structural(_)))
-            {
+            is_meant = true;
+            if property.demand == Demand::Allowed {
+                wanted.hear(property, seen, (role, position, example), self.policies)?;
                 continue;
             }
-            let problem = || match property.demand {
-                Demand::Never => format!("should never be possible, but is not denied{because}"),
-                Demand::AlwaysAsk => format!("should need approval, but is allowed{because}"),
-                Demand::Allowed => format!("should be allowed, but is not{because}"),
-            };
-            self.note(
-                (&property.name, Level::Failed),
-                (seen, position),
-                (Some(role), by),
-                &problem,
-            )?;
+            if is_enough {
+                break;
+            }
+            let by = seen.decider(self.policies, (role, position, example))?;
+            let problem = || property.problem();
+            let at = (seen, position);
+            self.note((&property.name, Level::Failed), at, (Some(role), by), &problem)?;
         }
         if let (HitPart::Whole, true) = (seen.hit.part, property.is_about_whole_calls()) {
-            let outcome = seen.search.judge(0, seen.hit.call, &self.policies.space);
-            let by = outcome.map_or(By::Default, |it| it.by);
-            if property.demand == Demand::Allowed
-                && (effect == Effect::Allow || matches!(by, By::Structural(_)))
-            {
-                return Ok(());
+            is_meant = true;
+            let by = seen.decider_of_call(self.policies, 0);
+            let is_fine = property.demand == Demand::Allowed
+                && (effect == Effect::Allow || matches!(by, By::Structural(_)));
+            if !is_enough && !is_fine {
+                let problem = || property.problem();
+                self.note((&property.name, Level::Failed), (seen, 0), (None, by), &problem)?;
             }
-            let problem = || format!("is {effect}, which the property does not want{because}");
-            self.note((&property.name, Level::Failed), (seen, 0), (None, by), &problem)?;
         }
-        Ok(())
-    }
-}
-
-impl Property {
-    fn is_about_tool(&self, (server, tool): Tool<'_>) -> bool {
-        let names = |names: &Option<Vec<String>>, name: &str| {
-            names.as_ref().is_none_or(|names| names.iter().any(|it| it == name))
-        };
-        names(&self.servers, server.as_str()) && names(&self.tools, tool.as_str())
-    }
-
-    /// Returns whether it is about calls whatever their values are.
-    fn is_about_whole_calls(&self) -> bool {
-        let has_place = self.within.is_some() || self.outside.is_some() || self.hosts.is_some();
-        self.roles.is_none() && !has_place
-    }
-
-    /// Returns whether it is about `value` of `role`.
-    fn is_about(&self, role: Role, value: &Value) -> bool {
-        if !self.roles.as_ref().is_none_or(|roles| roles.contains(&role)) {
-            return false;
-        }
-        let path = match value {
-            Value::Path(value) => Some(&value.path),
-            Value::LocalRemote(path) => Some(path),
-            Value::Url(_) | Value::Text(_) => None,
-        };
-        let lies_in = |places: &Vec<CanonicalPath>| {
-            path.is_some_and(|path| places.iter().any(|it| path.is_within(it)))
-        };
-        let is_within = self.within.as_ref().is_none_or(lies_in);
-        let is_outside = self.outside.as_ref().is_none_or(|it| path.is_some() && !lies_in(it));
-        let is_at_host = self.hosts.as_ref().is_none_or(|hosts| match value {
-            Value::Url(url) => hosts.contains(&url.destination),
-            Value::Text(text) => {
-                Destination::parse_authority(text).is_some_and(|there| hosts.contains(&there))
-            }
-            Value::Path(_) | Value::LocalRemote(_) => false,
-        });
-        is_within && is_outside && is_at_host
+        Ok(is_meant)
     }
 }

@@ -7,7 +7,7 @@
 mod tally;
 
 use ic_policy::{
-    Annotation, ArgumentAnnotation, Effect, RecordedCall, ResolvedCall, decisive, explain,
+    Annotation, ArgumentAnnotation, Effect, Pointer, RecordedCall, ResolvedCall, decisive, explain,
 };
 use ic_types::{Category, Json, Object, Role, ServerName, ToolCall, ToolName};
 
@@ -130,7 +130,7 @@ impl Intent {
     /// If that one would decide otherwise today, something else than the policy has changed.
     pub fn judge(&self, subject: Subject<'_>, own: Option<Subject<'_>>) -> Answer {
         if let Some(own) = own {
-            match self.resolved_for(own) {
+            match self.resolved_with(own, None) {
                 Ok(call) if outcome(own, &call).effect != self.verdict => {
                     return Answer::Unknown(Unknown::Surroundings);
                 }
@@ -138,7 +138,7 @@ impl Intent {
                 Err(unknown) => return Answer::Unknown(unknown),
             }
         }
-        match self.resolved_for(subject) {
+        match self.resolved_with(subject, own) {
             Ok(call) => Answer::Decided(outcome(subject, &call)),
             Err(unknown) => Answer::Unknown(unknown),
         }
@@ -146,6 +146,16 @@ impl Intent {
 
     /// Puts the call together as it would be judged by a policy.
     pub(crate) fn resolved_for(&self, subject: Subject<'_>) -> Result<ResolvedCall, Unknown> {
+        self.resolved_with(subject, None)
+    }
+
+    /// Puts the call together; `own` is the policy that decided then, if it is known.
+    fn resolved_with(
+        &self,
+        subject: Subject<'_>,
+        own: Option<Subject<'_>>,
+    ) -> Result<ResolvedCall, Unknown> {
+        let is_same_policy = subject.policy.hash().to_string() == self.policy_hash;
         let (Some(resolved), true) = (&self.resolved, self.is_complete) else {
             return Err(Unknown::Hidden);
         };
@@ -161,13 +171,16 @@ impl Intent {
             if depends_on_hidden(annotation, &self.arguments) {
                 return Err(Unknown::Hidden);
             }
-            if !recorded.means(annotation) || has_other_base(annotation, &self.arguments) {
+            let then = own.and_then(|it| it.policy.annotation(&self.server, &self.tool));
+            let is_same_base =
+                is_same_policy || then.is_some_and(|it| bases(it).eq(bases(annotation)));
+            let may_differ = || !is_same_base && has_other_base(annotation, &self.arguments);
+            if !recorded.means(annotation) || may_differ() {
                 return Err(Unknown::OtherRoles);
             }
         }
         let parts = recorded.parts(annotation).map_err(|_| Unknown::Hidden)?;
         let call = imagined::recorded(parts);
-        let is_same_policy = subject.policy.hash().to_string() == self.policy_hash;
         // What is denied anyway is denied whatever else there was.
         let may_be_denied = || outcome(subject, &call).effect == Effect::Deny;
         if !is_same_policy && looks_further(subject, &call) && !may_be_denied() {
@@ -193,6 +206,14 @@ fn depends_on_hidden(annotation: &Annotation, arguments: &Object) -> bool {
         Some(value @ (Json::Array(_) | Json::Object(_))) => value.to_string().contains(REDACTED),
         Some(Json::Null | Json::Bool(_) | Json::Number(_)) | None => false,
     })
+}
+
+/// Returns which arguments are relative to which others.
+fn bases(annotation: &Annotation) -> impl Iterator<Item = (&str, Option<&str>)> {
+    annotation
+        .arguments()
+        .iter()
+        .map(|it| (it.place().as_str(), it.relative_to().map(Pointer::as_str)))
 }
 
 /// Returns whether a relative path was given for an argument that is relative to another one: against which

@@ -4,6 +4,7 @@
 //! put into one choice first, and calls that come to the same into one state, so that what is left is
 //! small, and nothing is left out.
 
+mod acts;
 mod effects;
 mod state;
 
@@ -186,10 +187,6 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
 
     pub(crate) fn example(&self, slot: usize, example: usize) -> Option<&'s Example> {
         self.examples.get(slot)?.get(example).copied()
-    }
-
-    fn shape(&self, slot: usize) -> Shape {
-        self.variant.slots.get(slot).map_or(Shape::One, |it| it.shape)
     }
 
     /// Returns every context that calls can have, for all policies together.

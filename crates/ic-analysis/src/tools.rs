@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ic_policy::{Containment, Standing};
+use ic_policy::{Containment, Effect, Standing};
 use ic_types::{ServerName, ToolName};
 
 use crate::TooComplex;
@@ -18,6 +18,23 @@ pub(crate) struct Policies<'a, const N: usize> {
     pub(crate) space: Space<'a>,
     pub(crate) sides: [Side<'a>; N],
     shared: [Shared; N],
+}
+
+/// Returns the tools of which a policy denies every call.
+pub fn unusable(subject: Subject<'_>) -> Result<Vec<(ServerName, ToolName)>, TooComplex> {
+    let policies = Policies::new([subject], &Asked::default());
+    let mut found = Vec::new();
+    for tool in policies.tools() {
+        let mut is_usable = false;
+        policies.search(tool, &mut |_, hit| {
+            is_usable |= hit.effects != [Effect::Deny];
+            Ok(())
+        })?;
+        if !is_usable {
+            found.push((tool.0.clone(), tool.1.clone()));
+        }
+    }
+    Ok(found)
 }
 
 /// A tool that is looked at.

@@ -55,14 +55,14 @@ impl<'a> Verifier<'_, 'a> {
         for (role, position, example, value) in seen.values(self.policies) {
             let at = (seen, position);
             if path_of(&value).is_some_and(|path| bounds.protects(path).is_some()) {
-                let by = By::Default;
+                let by = seen.decider_of_call(self.policies, position);
                 let problem = || format!("reaches the protected path `{value}`");
                 self.note((PROTECTED_PATHS, Level::Failed), at, (Some(role), by), &problem)?;
             }
             if !is_allowed {
                 continue;
             }
-            let by = seen.said_of(role, example)?.map_or(By::Default, |it| it.by);
+            let by = seen.decider(self.policies, (role, position, example))?;
             let is_outside = |path: &CanonicalPath| !bounds.in_sandbox(role, path);
             let changes = role.changes_path() && path_of(&value).is_some_and(is_outside);
             let sends = reaches_network(role, &value);

@@ -7,7 +7,7 @@
 //! because = "it is a record"
 //!
 //! [[always-ask]]
-//! servers = ["git"]
+//! tools = ["git.git_push"]
 //! roles = ["git-remote-url"]
 //!
 //! [[allowed]]
@@ -31,8 +31,8 @@ use super::{Acceptance, Demand, Finding, Level, Property, builtin};
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{place}{reason}")]
 pub struct InvalidProperties {
-    place: String,
-    reason: String,
+    pub(super) place: String,
+    pub(super) reason: String,
 }
 
 #[derive(Debug, Deserialize)]

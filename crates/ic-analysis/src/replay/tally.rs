@@ -16,6 +16,8 @@ pub struct Tally {
     pub n_asked_before: usize,
     /// How many would not need approval any more, since they would be allowed.
     pub n_saved: usize,
+    /// How many would not need approval any more, since they would be denied.
+    pub n_refused: usize,
     /// How many would need approval that did not.
     pub n_added: usize,
     /// How many would be denied that were not.
@@ -82,6 +84,10 @@ impl Tally {
         match (before, after) {
             (Effect::Escalate, Effect::Allow) => self.n_saved += 1,
             (_, Effect::Escalate) => self.n_added += 1,
+            (Effect::Escalate, Effect::Deny) => {
+                self.n_refused += 1;
+                self.n_denied += 1;
+            }
             (_, Effect::Deny) => self.n_denied += 1,
             (_, Effect::Allow) => {}
         }

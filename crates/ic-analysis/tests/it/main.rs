@@ -18,6 +18,7 @@ mod laws;
 mod mutations;
 mod properties;
 mod replay;
+mod report;
 mod suggest;
 mod view;
 mod world;

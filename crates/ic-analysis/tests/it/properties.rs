@@ -1,7 +1,7 @@
 //! For each property a policy that breaks it, with a call that the decision confirms.
 
 use ic_analysis::Subject;
-use ic_analysis::property::{self, Finding, Level, Property};
+use ic_analysis::property::{self, Finding, Level, NotVerified, Property};
 use ic_policy::{Bounds, Effect, Policy, SandboxKind, evaluate};
 use ic_types::CanonicalPath;
 
@@ -196,5 +196,92 @@ fn a_file_of_properties_is_refused_with_the_place_of_the_mistake() {
     ] {
         let error = property::read(text, &locate).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+/// A property that is about nothing would hold whatever the policy says.
+#[test]
+fn a_property_that_is_about_no_call_is_refused() {
+    let all = r#"[{"name":"all","if":{},"then":"allow","reason":"r"}]"#;
+    let (policy, bounds) = (policy(all, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let verified = |text: &str| {
+        let own = property::read(text, &locate).unwrap().own;
+        let subject = Subject { policy: &policy, bounds: &bounds };
+        property::verify(subject, &own, &|text| locate(text).ok())
+    };
+    for (text, expected) in [
+        (
+            "[[never]]\nservers = [\"gti\"]",
+            "there is no server `gti` that the policy knows; did you mean `git`?",
+        ),
+        (
+            "[[never]]\nname = \"typo\"\ntools = [\"psuh\"]",
+            "property `typo`: there is no tool `psuh` that the policy knows; did you mean `push`?",
+        ),
+        ("[[never]]\ntools = [\"git.psuh\"]", "did you mean `git.push`?"),
+        ("[[never]]\ntools = [\"fs.push\"]", "there is no tool `fs.push`"),
+        ("[[never]]\nservers = [\"fs\"]\ntools = [\"push\"]", "there is no tool `push`"),
+        ("[[never]]\nservers = [\"fs\"]\nroles = [\"fetch-url\"]", "no call is meant by it"),
+        ("[[always-ask]]\ntools = [\"read\"]\nhosts = [\"b.example\"]", "no call is meant by it"),
+        ("[[allowed]]\ntools = [\"move\"]\nroles = [\"read-path\"]", "nothing worse"),
+    ] {
+        match verified(text) {
+            Err(NotVerified::Property(error)) => {
+                assert!(error.to_string().contains(expected), "{text}: {error}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    for tool in ["push", "git.push"] {
+        let found = verified(&format!("[[never]]\nname = \"mine\"\ntools = [\"{tool}\"]")).unwrap();
+        let mine: Vec<_> = found.iter().filter(|it| it.property == "mine").collect();
+        assert!(!mine.is_empty() && mine.iter().all(|it| it.tools == ["git.push"]), "{mine:?}");
+    }
+}
+
+#[test]
+fn a_thing_is_not_allowed_and_asked_about_at_once() {
+    // Committing is allowed, but each commit reads, which asks.
+    let rules = format!(
+        r#"[{{"name":"d","if":{{"paths":{{"roles":["write-history"],"within":"/d"}}}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
+    );
+    let thing = "servers = [\"git\"]\nroles = [\"write-history\"]\nwithin = [\"/d\"]";
+    check(&rules, &format!("[[always-ask]]\n{thing}"), &[]);
+    check(&rules, &format!("[[allowed]]\n{thing}"), &[("allowed[0]", "ask", "git.add")]);
+    let rules = format!(
+        r#"[{{"name":"d","if":{{"paths":{{"roles":["write-history","read-path"],"within":"/d"}}}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
+    );
+    check(&rules, &format!("[[always-ask]]\n{thing}"), &[("always-ask[0]", "d", "git.add")]);
+    check(&rules, &format!("[[allowed]]\n{thing}"), &[]);
+}
+
+#[test]
+fn a_property_about_a_host_means_every_port_and_no_text_that_looks_like_it() {
+    let rules = format!(
+        r#"[{{"name":"port","if":{{"domains":{{"roles":["fetch-url"],"allowed":["c.example:8080"]}}}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
+    );
+    let never = "[[always-ask]]\nname = \"no\"\nhosts = [\"c.example\"]";
+    check(&rules, never, &[("no", "port", "x.fetch")]);
+    check(&rules, "[[always-ask]]\nhosts = [\"c.example:443\"]", &[]);
+    // A mail whose address or body is the name of a host is no call to that host.
+    let mail = format!(
+        r#"[{{"name":"mail","if":{{"server":["x"],"tool":["say"]}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
+    );
+    let (policy, bounds) = (policy(&mail, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let own = property::read(never, &locate).unwrap();
+    let found = verify(&policy, &bounds, &own.own);
+    assert!(found.iter().all(|it| it.property != "no"), "{found:#?}");
+}
+
+/// An address is no resource, so no rule is asked about it alone.
+#[test]
+fn the_rule_behind_a_finding_about_an_address_is_named() {
+    let mail =
+        r#"[{"name":"mail","if":{"server":["x"],"tool":["say"]},"then":"allow","reason":"r"}]"#;
+    let (policy, bounds) = (policy(mail, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let found = verify(&policy, &bounds, &[]);
+    assert!(!found.is_empty());
+    for finding in found {
+        assert_eq!((finding.rule.as_str(), finding.tools[0].as_str()), ("mail", "x.say"));
     }
 }

@@ -191,3 +191,60 @@ fn an_approved_call_counts_once_and_as_one_that_asked() {
     assert_eq!((tally.n_changed(), tally.n_unknown()), (3, 0));
     assert!((tally.per_hundred(tally.n_saved) - 50.0).abs() < 1e-9);
 }
+
+#[test]
+fn a_request_that_would_be_denied_is_counted_as_such() {
+    let policy = policy(r#"[{"name":"no","if":{},"then":"deny","reason":"r"}]"#, ANNOTATIONS[0]);
+    let bounds = bounds(SandboxKind::Session);
+    let subject = Subject { policy: &policy, bounds: &bounds };
+    let mut arguments = Object::new();
+    arguments.insert("path", "/d/a");
+    let call = resolve(&policy, ("fs", "read"), &arguments, true);
+    let mut tally = Tally::default();
+    for (request, verdict) in [("1", "escalate"), ("2", "allow"), ("3", "escalate")] {
+        let intent = Intent::read(record(&call, request, "policy", verdict)).unwrap();
+        let answer = intent.judge(subject, None);
+        tally.add(intent, answer, Some(&policy));
+    }
+    assert_eq!((tally.n_asked_before, tally.n_saved, tally.n_refused), (2, 0, 2));
+    assert_eq!((tally.n_denied, tally.n_added), (3, 0));
+}
+
+#[test]
+fn a_relative_path_is_judged_again_where_its_base_is_known() {
+    let annotated = |base: &str| {
+        format!(
+            r#"{{"servers":{{"git":{{"tools":[{{"toolName":"add","args":{{"path":["read-path"],"top":["none"],
+            "files":{{"roles":["read-path"],"relativeTo":"{base}"}}}}}}]}}}}}}"#
+        )
+    };
+    let rules =
+        |then: &str| format!(r#"[{{"name":"all","if":{{}},"then":"{then}","reason":"r"}}]"#);
+    let then = policy(&rules("allow"), &annotated("path"));
+    let same_base = policy(&rules("deny"), &annotated("path"));
+    let other_base = policy(&rules("deny"), &annotated("top"));
+    let bounds = bounds(SandboxKind::Session);
+    let subject = |policy| Subject { policy, bounds: &bounds };
+    let mut arguments = Object::new();
+    arguments.insert("path", "/d");
+    let (server, tool) = ("git".parse().unwrap(), "add".parse().unwrap());
+    let call = resolve(&then, ("git", "add"), &arguments, true);
+    let mut parts = parts(&server, &tool, call.roles().to_vec());
+    parts.asked = call.asked().clone();
+    parts.asked.arguments.insert("files", Json::Array(vec![Json::from(".")]));
+    parts.places = then.annotation(&server, &tool).unwrap().places(&parts.asked.arguments);
+    let mut fields = record(&ResolvedCall::assert_resolved(parts), "r", "policy", "allow");
+    fields.insert("policyHash", then.hash().to_string());
+    let intent = Intent::read(fields).unwrap();
+    let effect =
+        |policy, own: Option<&Policy>| match intent.judge(subject(policy), own.map(subject)) {
+            Answer::Decided(outcome) => Ok(outcome.effect),
+            Answer::Unknown(why) => Err(why),
+        };
+    assert_eq!(effect(&then, None), Ok(Effect::Allow));
+    assert_eq!(effect(&then, Some(&then)), Ok(Effect::Allow));
+    assert_eq!(effect(&same_base, Some(&then)), Ok(Effect::Deny));
+    // Without the policy of that day nobody knows what it was relative to.
+    assert_eq!(effect(&same_base, None), Err(Unknown::OtherRoles));
+    assert_eq!(effect(&other_base, Some(&then)), Err(Unknown::OtherRoles));
+}

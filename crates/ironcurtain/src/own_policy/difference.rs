@@ -2,21 +2,19 @@
 //!
 //! Computed over all calls that policies can tell apart, as in a new session and as in a workspace.
 
-use std::collections::BTreeMap;
-
 use ic_analysis::describe::Names;
 use ic_analysis::report::{self, Summary};
-use ic_analysis::{Asked, Comparison, Subject, Table, TooComplex};
+use ic_analysis::{Comparison, Subject, TooComplex};
 use ic_home::Environment;
 use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
 use ic_policy::{Bounds, Effect, SandboxKind};
-use ic_types::{CanonicalPath, Json, Object, Role};
+use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
 use crate::judge;
 use crate::screen::{Screen, visible};
 
-/// How many changes of each kind are shown where a person is asked.
+/// How many changes that let less through are shown where a person is asked.
 const SHOWN_MAX: usize = 12;
 /// A workspace for examples, in the user's home.
 const WORKSPACE: &str = "workspace";
@@ -40,6 +38,14 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Returns the policy in the surroundings of a change.
+    pub(crate) fn of_change(&self, change: &Summary) -> &Loaded {
+        match change.sandbox.as_ref().map(|it| it.kind) {
+            Some(SandboxKind::Workspace | SandboxKind::Filled) => &self.workspace,
+            Some(SandboxKind::Session) | None => &self.session,
+        }
+    }
+
     /// Loads `wanted` in both surroundings.
     pub(crate) fn load(
         wanted: &Wanted,
@@ -109,7 +115,8 @@ impl Difference {
         self.lines_at_most(usize::MAX, "")
     }
 
-    /// Returns at most `shown_max` changes of each kind, and that `all` shows the others.
+    /// Returns every change that lets more through, and at most `shown_max` of those that let less through;
+    /// `all` shows the others.
     pub(crate) fn lines_at_most(&self, shown_max: usize, all: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (heading, is_widening) in HEADINGS {
@@ -118,16 +125,19 @@ impl Difference {
                 continue;
             }
             lines.push(heading.to_owned());
-            // What is opened is shown piece by piece: each of them counts.
-            let texts: Vec<String> = match is_widening {
-                true => changes.iter().map(|it| it.line()).collect(),
-                false => report::groups(&changes).iter().map(report::Group::line).collect(),
+            // SECURITY: a person agrees to what is opened, so each piece of it is shown.
+            let (texts, n_shown): (Vec<String>, usize) = match is_widening {
+                true => (changes.iter().map(|it| it.line()).collect(), usize::MAX),
+                false => {
+                    let groups = report::groups(&changes);
+                    (groups.iter().map(report::Group::line).collect(), shown_max)
+                }
             };
-            let shown = texts.iter().take(shown_max);
+            let shown = texts.iter().take(n_shown);
             lines.extend(shown.map(|text| format!("  {}", visible(text))));
-            if shown_max < texts.len() {
-                let n_more = texts.len() - shown_max;
-                lines.push(format!("  and {n_more} more; {all} shows all"));
+            if n_shown < texts.len() {
+                let n_more = texts.len() - n_shown;
+                lines.push(format!("  and {n_more} more that let less through; {all} shows all"));
             }
         }
         match &self.too_complex {
@@ -178,19 +188,8 @@ pub(crate) fn unusable_lines(
 fn unusable(loaded: &Loaded) -> Vec<String> {
     let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
     // What cannot be looked through completely is said with the difference.
-    let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
-        return Vec::new();
-    };
-    // A role that is always denied denies every call that has it.
-    let mut open: BTreeMap<(String, Option<Role>), bool> = BTreeMap::new();
-    for line in lines {
-        let tool = format!("{}.{}", line.server, line.tool);
-        *open.entry((tool, line.role)).or_default() |= line.outcome.effect != Effect::Deny;
-    }
-    let mut shut: Vec<String> =
-        open.into_iter().filter(|(_, is_open)| !is_open).map(|((tool, _), _)| tool).collect();
-    shut.dedup();
-    shut
+    let found = ic_analysis::unusable(Subject { policy, bounds }).unwrap_or_default();
+    found.iter().map(|(server, tool)| format!("{server}.{tool}")).collect()
 }
 
 /// What stands above changes that let more or less through.

@@ -80,7 +80,7 @@ fn compared(
     if difference.changes.is_empty() {
         return Some(Compared::Same);
     }
-    let roles: Vec<Role> = difference.changes.iter().filter_map(|it| it.role).collect();
+    let roles: Vec<Role> = difference.changes.iter().flat_map(|it| it.decisive.clone()).collect();
     let is_known = !roles.is_empty();
     Some(Compared::Differs(if is_known { roles } else { Role::all().collect() }))
 }

@@ -2,6 +2,8 @@
 //!
 //! Both policies judge each call now, with this machine as it is; nothing is forwarded or recorded.
 
+use std::collections::HashSet;
+
 use ic_audit::read::{Filter, Records};
 use ic_home::Home;
 use ic_opening::policy as judge;
@@ -136,7 +138,18 @@ impl Preview {
         // A log that cannot be read is `audit verify`'s to say; this is only a preview.
         let Ok(records) = Records::open(log) else { return };
         let filter = Filter { kind: Some("intent".to_owned()), ..Filter::default() };
+        // Calls that someone was asked about: the record of the approved call is no further call.
+        let mut asked: HashSet<String> = HashSet::new();
         for record in records.map_while(Result::ok).filter(|it| filter.wants(it)) {
+            let text = |key: &str| record.fields.get(key).and_then(Json::as_str);
+            let is_by_policy = text("decidedBy") == Some("policy");
+            let request = text("requestId").unwrap_or_default();
+            if !is_by_policy && asked.contains(request) {
+                continue;
+            }
+            if is_by_policy && text("verdict") == Some("escalate") {
+                asked.insert(request.to_owned());
+            }
             if self.n_recorded.is_some_and(|n_recorded| CALLS_MAX <= n_recorded) {
                 return;
             }
@@ -263,7 +276,11 @@ impl Judged {
         };
         let parts = match parts.is_empty() {
             true => String::new(),
-            false => format!(" ({}; `{}` still decides)", parts.join(", "), self.rule),
+            false => {
+                // A rule that was just added does not decide *still*.
+                let still = if self.rule == self.rule_before { "still " } else { "" };
+                format!(" ({}; `{}` {still}decides)", parts.join(", "), self.rule)
+            }
         };
         format!("  {verdict:<18} {}{times}{}", visible(&call), visible(&parts))
     }

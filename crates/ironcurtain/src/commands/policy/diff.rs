@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use ic_analysis::report::{self, Summary};
+use ic_analysis::report::{self, ChangedTool, Summary};
 use ic_home::Environment;
-use ic_opening::policy::{Loaded, Wanted};
+use ic_opening::policy::Wanted;
+use ic_policy::SandboxKind;
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::commands::policy::recorded::policy_meant;
-use crate::commands::policy::verify::{ShownExample, example, too_complex};
+use crate::commands::policy::verify::{ShownExample, example, pasted, too_complex};
 use crate::error::Failure;
 use crate::own_policy::difference::{Difference, HEADINGS, Settings};
 use crate::screen::{Screen, visible};
@@ -45,13 +46,30 @@ pub(crate) struct DiffArgs {
 struct Shown<'a> {
     direction: &'static str,
     what: String,
+    /// Each place, host or name by itself, all of them.
+    places: &'a [String],
+    /// The worst that such calls do there.
     role: Option<&'static str>,
     tools: Vec<String>,
+    /// The tools of which only calls with certain arguments are meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    only_with: Vec<OnlyWith<'a>>,
     before: &'static str,
     after: &'static str,
     rule_before: &'a str,
     rule_after: &'a str,
     example: ShownExample,
+    /// Where the agent is free in the example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<String>,
+    /// Whether that is a directory of the user's.
+    workspace: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct OnlyWith<'a> {
+    tool: String,
+    arguments: &'a str,
 }
 
 /// Runs the command.
@@ -76,7 +94,7 @@ pub(crate) fn run(
         let shown: Vec<Shown<'_>> = found.changes.iter().map(|it| shown(it, &after)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
     } else {
-        print(&found, args.all, (&before.session, &after.session), screen)?;
+        print(&found, args.all, (&before, &after), screen)?;
     }
     let differs = !found.changes.is_empty();
     Ok(if args.exit_code && differs { Exit::Failed } else { Exit::Success })
@@ -87,22 +105,32 @@ fn shown<'s>(summary: &'s Summary, after: &Settings) -> Shown<'s> {
         direction: if summary.is_widening() { "widening" } else { "narrowing" },
         what: summary.what(),
         role: summary.role.map(ic_types::Role::as_str),
-        tools: summary.tools.iter().map(|(server, tool)| format!("{server}.{tool}")).collect(),
+        tools: summary.tools.iter().map(ChangedTool::name).collect(),
+        places: &summary.places,
+        only_with: summary
+            .tools
+            .iter()
+            .filter_map(|it| {
+                Some(OnlyWith { tool: it.name(), arguments: it.only_with.as_deref()? })
+            })
+            .collect(),
         before: summary.before.as_str(),
         after: summary.after.as_str(),
         rule_before: &summary.rule_before,
         rule_after: &summary.rule_after,
-        example: example(&summary.example, &after.session),
+        example: example(&summary.example, after.of_change(summary)),
+        sandbox: summary.sandbox.as_ref().map(|it| it.path.to_string()),
+        workspace: summary.sandbox.as_ref().is_some_and(|it| it.kind != SandboxKind::Session),
     }
 }
 
 fn print(
     found: &Difference,
     all: bool,
-    (before, after): (&Loaded, &Loaded),
+    (before, after): (&Settings, &Settings),
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let (from, to) = (visible(&before.origin), visible(&after.origin));
+    let (from, to) = (visible(&before.session.origin), visible(&after.session.origin));
     if found.changes.is_empty() {
         return screen.line(&format!("No call is judged differently by {from} and {to}."));
     }
@@ -113,10 +141,9 @@ fn print(
             screen.line(heading)?;
         }
         let mut show = |line: &str, summary: &Summary| {
-            screen.line(&format!("  {}", visible(line)))?;
-            let ShownExample { server, tool, arguments, .. } = example(&summary.example, after);
-            let call = format!("{server} {tool} '{arguments}'");
-            screen.line(&format!("    example: {}", visible(&call)))
+            screen.folded(&format!("  {}", visible(line)))?;
+            let call = example(&summary.example, after.of_change(summary));
+            screen.line(&format!("    example: {}", pasted(&call, summary.sandbox.as_ref())))
         };
         // What is opened is shown piece by piece: each of them counts.
         match is_widening || all {

@@ -158,13 +158,13 @@ fn print(
     call: &ResolvedCall,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    screen.line(&format!("{name}: {}", explanation.decision))?;
-    screen.line(&format!("  policy: {}", visible(&explanation.policy)))?;
+    screen.folded(&format!("{name}: {}", explanation.decision))?;
+    screen.folded(&format!("  policy: {}", visible(&explanation.policy)))?;
     for entry in call.roles().iter().filter(|entry| entry.role != ic_types::Role::None) {
         let values: Vec<String> =
             entry.values.iter().map(|value| visible(&value.to_string())).collect();
         let values = if values.is_empty() { "(no value)".to_owned() } else { values.join(", ") };
-        screen.line(&format!("  {}: {values}", entry.role))?;
+        screen.folded(&format!("  {}: {values}", entry.role))?;
     }
     for finding in &explanation.findings {
         print_finding(finding, screen)?;
@@ -175,20 +175,20 @@ fn print(
 fn print_finding(finding: &ExplainedFinding, screen: &mut Screen) -> Result<(), Failure> {
     let about = finding.role.map_or_else(String::new, |role| format!(" ({role})"));
     let mark = if finding.decisive { "=>" } else { " -" };
-    screen.line(&format!("{mark} {} by {}{about}", finding.decision, visible(&finding.rule)))?;
-    screen.line(&format!("     {}", visible(&finding.reason)))?;
+    screen.folded(&format!("{mark} {} by {}{about}", finding.decision, visible(&finding.rule)))?;
+    screen.folded(&format!("     {}", visible(&finding.reason)))?;
     if finding.values.len() > 1 {
         for SettledValue { value, settled_by } in &finding.values {
-            screen.line(&format!("     {}: {}", visible(value), visible(settled_by)))?;
+            screen.folded(&format!("     {}: {}", visible(value), visible(settled_by)))?;
         }
     }
     for note in &finding.notes {
-        screen.line(&format!("     note: {}", visible(note)))?;
+        screen.folded(&format!("     note: {}", visible(note)))?;
     }
     if let Some(principle) = &finding.principle {
         let line =
             finding.constitution_line.map_or_else(String::new, |line| format!(", line {line}"));
-        screen.line(&format!("     constitution{line}: \"{}\"", visible(principle)))?;
+        screen.folded(&format!("     constitution{line}: \"{}\"", visible(principle)))?;
     }
     Ok(())
 }

@@ -172,15 +172,15 @@ fn print(origin: &str, found: &[Found], screen: &mut Screen) -> Result<(), Failu
     for Found { level, file, place, rule, problem, remedy } in found {
         let place = if place.is_empty() { String::new() } else { format!(": {place}") };
         let file = if file.is_empty() { origin } else { file.as_str() };
-        screen.line(&format!("{level}: {}", visible(&format!("{file}{place}"))))?;
+        screen.folded(&format!("{level}: {}", visible(&format!("{file}{place}"))))?;
         let rule = if rule.is_empty() { String::new() } else { format!("`{rule}`: ") };
-        screen.line(&format!("  {}", visible(&format!("{rule}{problem}"))))?;
-        screen.line(&format!("  {}", visible(remedy)))?;
+        screen.folded(&format!("  {}", visible(&format!("{rule}{problem}"))))?;
+        screen.folded(&format!("  {}", visible(remedy)))?;
     }
     match found.iter().filter(|it| it.level != NOTE).count() {
-        0 => screen.line(&format!("no findings ({})", visible(origin))),
+        0 => screen.folded(&format!("no findings ({})", visible(origin))),
         1 => screen.line("1 finding"),
-        n => screen.line(&format!("{n} findings")),
+        n => screen.folded(&format!("{n} findings")),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use ic_analysis::mutate::{Mutant, Written, mutants};
 use ic_analysis::{Comparison, Subject};
-use ic_opening::policy::Loaded;
+use ic_opening::policy::{Loaded, Origin};
 use ic_policy::Policy;
 use ic_types::ToolCall;
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::commands::policy::test::outcomes;
-use crate::commands::policy::verify::{ShownExample, example, too_complex};
+use crate::commands::policy::verify::{ShownExample, example, pasted, too_complex};
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
 
@@ -66,7 +66,7 @@ pub(super) fn run(loaded: &mut Loaded, json: bool, screen: &mut Screen) -> Resul
     if json {
         screen.json(&serde_json::to_string(&report).unwrap_or_default())?;
     } else {
-        print(&report, screen)?;
+        print(&report, loaded, screen)?;
     }
     Ok(if report.unnoticed.is_empty() { Exit::Success } else { Exit::Failed })
 }
@@ -95,16 +95,50 @@ fn difference(
     }))
 }
 
-fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+fn print(report: &Report, loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {
     for Unnoticed { rule, mistake, call, mistaken } in &report.unnoticed {
-        screen.line(&format!("UNNOTICED  {}", visible(&format!("{rule}: {mistake}"))))?;
-        let ShownExample { server, tool, arguments, decision } = call;
-        let call = format!("{server} {tool} '{arguments}'");
-        let call = visible(&call);
-        screen.line(&format!("        {call} would be {mistaken}, not {decision}"))?;
+        screen.folded(&format!("UNNOTICED  {}", visible(&format!("{rule}: {mistake}"))))?;
+        let shown = pasted(call, loaded.judge.bounds.sandbox.as_ref());
+        let decision = call.decision;
+        screen.line(&format!("        {shown}"))?;
+        screen.line(&format!("        would be {mistaken}, not {decision}"))?;
     }
     let Report { mutants, noticed, equivalent, refused, .. } = report;
     let n_effective = mutants - equivalent - refused;
     screen.line(&format!("{noticed} of {n_effective} mistakes are noticed"))?;
-    screen.line(&format!("{equivalent} more change no decision, and {refused} cannot be loaded"))
+    screen
+        .folded(&format!("{equivalent} more change no decision, and {refused} cannot be loaded"))?;
+    if let Some(first) = report.unnoticed.first() {
+        screen
+            .folded(&format!("To notice a mistake, add its call to {}", scenarios_file(loaded)))?;
+        screen.line(&format!("  {}", visible(&scenario(first))))?;
+    }
+    Ok(())
+}
+
+/// Says where scenarios are written.
+fn scenarios_file(loaded: &Loaded) -> String {
+    match &loaded.found {
+        Origin::Directory(directory) => {
+            let file = directory.as_path().join("test-scenarios.json");
+            format!("the `scenarios` in {}, for example:", visible(&file.display().to_string()))
+        }
+        Origin::Builtin(builtin) => format!(
+            "the scenarios of a copy (`ironcurtain policy new mine --from {}`), for example:",
+            builtin.name()
+        ),
+    }
+}
+
+/// Writes a scenario that would notice a mistake.
+fn scenario(unnoticed: &Unnoticed) -> String {
+    let Unnoticed { mistake, call, .. } = unnoticed;
+    let ShownExample { server, tool, arguments, decision } = call;
+    let text = |it: &str| serde_json::to_string(it).unwrap_or_default();
+    format!(
+        r#"{{"description": {}, "request": {{"serverName": {}, "toolName": {}, "arguments": {arguments}}}, "expectedDecision": "{decision}", "reasoning": "", "source": "handwritten"}}"#,
+        text(&format!("notices: {mistake}")),
+        text(server),
+        text(tool),
+    )
 }

@@ -52,8 +52,10 @@ struct Shown<'a> {
     unknown_because: Vec<ShownUnknown>,
     requests_before: usize,
     requests_saved: usize,
+    requests_refused: usize,
     requests_added: usize,
     saved_per_hundred: f64,
+    refused_per_hundred: f64,
     added_per_hundred: f64,
     changes: Vec<ShownGroup<'a>>,
 }
@@ -148,8 +150,10 @@ fn shown(tally: &Tally) -> Shown<'_> {
             .collect(),
         requests_before: tally.n_asked_before,
         requests_saved: tally.n_saved,
+        requests_refused: tally.n_refused,
         requests_added: tally.n_added,
         saved_per_hundred: tally.per_hundred(tally.n_saved),
+        refused_per_hundred: tally.per_hundred(tally.n_refused),
         added_per_hundred: tally.per_hundred(tally.n_added),
         changes: groups.into_iter().map(shown_group).collect(),
     }
@@ -186,13 +190,13 @@ fn print(tally: &Tally, screen: &mut Screen) -> Result<(), Failure> {
                 "{} {calls} of {}.{}: {before} ({}) -> {after} ({})",
                 group.count, group.server, group.tool, group.rule_before, group.rule_after
             );
-            screen.line(&format!("  {}", visible(&line)))?;
+            screen.folded(&format!("  {}", visible(&line)))?;
             let example = Json::Object(group.example.clone()).to_string();
             let mut short: String = example.chars().take(CHARS_MAX).collect();
             if short.len() < example.len() {
                 short.push('…');
             }
-            screen.line(&format!("    example: {}", visible(&short)))?;
+            screen.folded(&format!("    example: {}", visible(&short)))?;
         }
     }
     let n_known = tally.n_calls - tally.n_unknown();
@@ -201,12 +205,15 @@ fn print(tally: &Tally, screen: &mut Screen) -> Result<(), Failure> {
         tally.n_changed()
     ))?;
     for (why, calls) in &tally.unknown {
-        screen.line(&format!("{calls} more cannot be judged: {}.", why.text()))?;
+        screen.folded(&format!("{calls} more cannot be judged: {}.", why.text()))?;
     }
-    screen.line(&format!(
-        "Approval requests per 100 calls: {:.1} saved, {:.1} added.",
-        tally.per_hundred(tally.n_saved),
-        tally.per_hundred(tally.n_added)
+    let per_hundred = |n: usize| format!("{:.1}", tally.per_hundred(n));
+    screen.folded(&format!(
+        "Approval requests per 100 calls: {} before; {} fewer because allowed, {} fewer because denied, {} more.",
+        per_hundred(tally.n_asked_before),
+        per_hundred(tally.n_saved),
+        per_hundred(tally.n_refused),
+        per_hundred(tally.n_added)
     ))
 }
 

@@ -289,13 +289,13 @@ fn described(candidate: &Candidate, environment: &Environment) -> Result<String,
 
 fn print(shown: &Shown, screen: &mut Screen) -> Result<(), Failure> {
     for Proposal { sentence, command, requests_saved, allows, .. } in &shown.proposals {
-        screen.line(&visible(sentence))?;
-        screen.line(&format!("  would have saved {requests_saved} approval requests"))?;
+        screen.folded(&visible(sentence))?;
+        screen.folded(&format!("  would have saved {requests_saved} approval requests"))?;
         screen.line("  lets through:")?;
         for line in allows {
-            screen.line(&format!("    {}", visible(line)))?;
+            screen.folded(&format!("    {}", visible(line)))?;
         }
-        screen.line("  keeps every property of `ironcurtain policy verify`")?;
+        screen.line("  breaks no property of `ironcurtain policy verify` that holds now")?;
         screen.line(&format!("  to add it: {}", visible(command)))?;
         screen.line("  or write the sentence above into the constitution of your policy")?;
     }
@@ -307,10 +307,10 @@ fn print(shown: &Shown, screen: &mut Screen) -> Result<(), Failure> {
     }
     for NotProposed { what, approvals, because } in &shown.not_proposed {
         let line = format!("{what}: {approvals} approvals, but {because}");
-        screen.line(&format!("  {}", visible(&line)))?;
+        screen.folded(&format!("  {}", visible(&line)))?;
     }
     if shown.always_asked != 0 {
-        screen.line(&format!(
+        screen.folded(&format!(
             "{} approved calls need approval whatever the policy says.",
             shown.always_asked
         ))?;

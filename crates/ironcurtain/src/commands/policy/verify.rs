@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use ic_analysis::describe::{self, Names};
-use ic_analysis::property::{self, Acceptance, ExampleCall, Finding, Level, Properties};
-use ic_analysis::{Asked, Subject, Table};
+use ic_analysis::describe::{self, Length, Names};
+use ic_analysis::property::{
+    self, Acceptance, ExampleCall, Finding, Level, NotVerified, Properties,
+};
+use ic_analysis::{Asked, Line, Subject, Table};
 use ic_home::Environment;
 use ic_opening::policy::{Loaded, NoSandbox};
+use ic_policy::{Sandbox, SandboxKind};
 use ic_types::{Json, ToolCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -30,6 +33,9 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     judge: JudgeArgs,
     /// TOML file with further properties (`never`, `always-ask`, `allowed`) and accepted findings (`accept`)
+    ///
+    /// For example `never = [{ tools = ["filesystem.delete_file"], within = ["~/archive"] }]`. The keys
+    /// `servers`, `tools`, `roles`, `within`, `outside` and `hosts` limit what a property is about.
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// Print the complete decision table instead
@@ -70,6 +76,8 @@ struct ShownLine {
     tool: String,
     role: Option<&'static str>,
     values: String,
+    /// The values, each place, host or name by itself.
+    places: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     beside: String,
     decision: &'static str,
@@ -101,8 +109,15 @@ pub(crate) fn run(
         None => Properties::default(),
     };
     let place_of = |text: &str| locate(text).ok();
-    let mut found = property::verify(subject(&loaded), &properties.own, &place_of)
-        .map_err(|error| too_complex(&error))?;
+    let mut found =
+        property::verify(subject(&loaded), &properties.own, &place_of).map_err(|error| {
+            match (error, &args.properties) {
+                (NotVerified::Property(fault), Some(path)) => {
+                    Failure::config(format!("`{}`: {fault}", path.display()))
+                }
+                (error, _) => Failure::config(error.to_string()),
+            }
+        })?;
     for Acceptance { property, rule, .. } in properties.accept(&mut found) {
         let text = format!("`{property}` of `{rule}` is accepted, and there is no such finding");
         screen.warning(&visible(&text));
@@ -124,6 +139,27 @@ pub(super) fn subject(loaded: &Loaded) -> Subject<'_> {
 
 pub(super) fn too_complex(error: &ic_analysis::TooComplex) -> Failure {
     Failure::config(error.to_string())
+}
+
+/// Writes a call so that it can be pasted behind `ironcurtain policy check`.
+pub(super) fn pasted(example: &ShownExample, sandbox: Option<&Sandbox>) -> String {
+    let ShownExample { server, tool, arguments, .. } = example;
+    let arguments = arguments.get();
+    let call = format!("{server} {tool} {}", single_quoted(arguments));
+    let Some(sandbox) = sandbox else { return visible(&call) };
+    let place = sandbox.path.to_string();
+    let options = match sandbox.kind {
+        SandboxKind::Workspace | SandboxKind::Filled => " --workspace",
+        // Where it does not matter, it is left out.
+        SandboxKind::Session if !arguments.contains(&place) => return visible(&call),
+        SandboxKind::Session => "",
+    };
+    visible(&format!("{call} --sandbox {}{options}", single_quoted(&place)))
+}
+
+/// Writes a text as one word of a shell.
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Judges an example with the disk as it is.
@@ -166,23 +202,28 @@ fn print(found: &[Finding], loaded: &Loaded, screen: &mut Screen) -> Result<(), 
     for finding in found {
         let ShownFinding { property: name, level, problem, rule, sentence, tools, example } =
             shown(finding, loaded);
-        screen.line(&format!("{level}: {}", visible(name)))?;
+        screen.folded(&format!("{level}: {}", visible(name)))?;
         let others = match tools.len() {
             0 | 1 => String::new(),
             n => format!(" (and {} more tools)", n - 1),
         };
         let tool = tools.first().map_or("", String::as_str);
-        screen.line(&format!("  {}", visible(&format!("{tool}{others} {problem}"))))?;
-        screen.line(&format!("  rule: {}", visible(rule)))?;
+        screen.folded(&format!("  {}", visible(&format!("{tool}{others} {problem}"))))?;
+        screen.folded(&format!("  rule: {}", visible(rule)))?;
         if let Some(sentence) = sentence {
-            screen.line(&format!("  sentence: {}", visible(sentence)))?;
+            screen.folded(&format!("  sentence: {}", visible(sentence)))?;
         }
-        let ShownExample { server, tool, arguments, decision } = example;
-        let call = format!("{server} {tool} '{arguments}'");
-        screen.line(&format!("  example: {} ({decision})", visible(&call)))?;
+        let call = pasted(&example, loaded.judge.bounds.sandbox.as_ref());
+        let judged = finding.example.effect.as_str();
+        // The files of this machine can make the decision about the example another one.
+        let verdict = match example.decision == judged {
+            true => judged.to_owned(),
+            false => format!("{judged}; with the files of this machine {}", example.decision),
+        };
+        screen.line(&format!("  example: {call} ({verdict})"))?;
         if finding.level == Level::Failed && property::is_built_in(name) {
             let entry = format!("accept = [{{ property = {name:?}, rule = {rule:?} }}]");
-            screen.line(&format!(
+            screen.folded(&format!(
                 "  to accept it, in the file for --properties: {}",
                 visible(&entry)
             ))?;
@@ -190,7 +231,7 @@ fn print(found: &[Finding], loaded: &Loaded, screen: &mut Screen) -> Result<(), 
     }
     let n_failed = found.iter().filter(|it| it.level == Level::Failed).count();
     match n_failed {
-        0 => screen.line(&format!("all properties hold ({})", visible(&loaded.origin))),
+        0 => screen.folded(&format!("all properties hold ({})", visible(&loaded.origin))),
         1 => screen.line("1 property does not hold"),
         n => screen.line(&format!("{n} findings where a property does not hold")),
     }
@@ -201,6 +242,10 @@ fn print_table(loaded: &Loaded, json: bool, screen: &mut Screen) -> Result<Exit,
     let home = home_of(loaded);
     let names = Names { home: home.as_ref(), bounds: &loaded.judge.bounds };
     let lines = table.lines().map_err(|error| too_complex(&error))?;
+    let places = |line: &Line| {
+        let classes: Vec<_> = line.classes.iter().collect();
+        describe::phrases(&classes, table.space(), names, Length::Full)
+    };
     let shown = lines.into_iter().map(|line| ShownLine {
         server: line.server.to_string(),
         tool: line.tool.to_string(),
@@ -208,10 +253,9 @@ fn print_table(loaded: &Loaded, json: bool, screen: &mut Screen) -> Result<Exit,
         values: match (line.role, line.classes.is_empty()) {
             (None, _) => "any call".to_owned(),
             (Some(_), true) => "no values".to_owned(),
-            (Some(_), false) => {
-                describe::values(&line.classes.iter().collect::<Vec<_>>(), table.space(), names)
-            }
+            (Some(_), false) => describe::listed(&places(&line), Length::Full),
         },
+        places: places(&line),
         beside: line.beside,
         decision: line.outcome.effect.as_str(),
         rule: line.outcome.by.name(&loaded.judge.policy),
@@ -226,12 +270,14 @@ fn print_table(loaded: &Loaded, json: bool, screen: &mut Screen) -> Result<Exit,
     for ShownLine { server, tool, role, values, beside, decision, rule, .. } in shown {
         let heading = format!("{server}.{tool} {}", role.unwrap_or("call")).trim_end().to_owned();
         if heading != last {
-            screen.line(&visible(&heading))?;
+            screen.folded(&visible(&heading))?;
             last = heading;
         }
         let beside = if beside.is_empty() { beside } else { format!(" [{beside}]") };
-        screen
-            .line(&format!("  {decision:<8} {}", visible(&format!("{values}{beside} ({rule})"))))?;
+        screen.folded(&format!(
+            "  {decision:<8} {}",
+            visible(&format!("{values}{beside} ({rule})"))
+        ))?;
     }
     Ok(Exit::Success)
 }

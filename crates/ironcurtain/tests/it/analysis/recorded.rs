@@ -278,3 +278,23 @@ fn check_sentences(found: &Value) {
         ]
     );
 }
+
+/// The record of the answer and that of the call are about one call.
+#[test]
+fn an_approved_call_is_counted_once_before_a_change() {
+    let place = place();
+    let notes = place.dir("home/notes").to_str().unwrap().to_owned();
+    let mut log = Log::new(&place);
+    for at in 0..3 {
+        log.read(&format!("{notes}/n{at}.md"), "approved");
+    }
+    log.read(&format!("{notes}/n3.md"), "refused");
+    let text: String = log.lines.iter().map(|it| format!("{it}\n")).collect();
+    place.write("home/.ironcurtain/sessions/20261118T000000Z-aaaaaa/audit.jsonl", text);
+    let words = ["policy", "allow", "filesystem", "--to", "read", "--in", "~/notes", "--dry-run"];
+    let output = place.run(words);
+    assert_eq!(output.code, 0, "{output:?}");
+    let expected = "recorded calls: 4 of 4 would be judged differently\n";
+    assert!(output.stdout.contains(expected), "{}", output.stdout);
+    assert!(!output.stdout.contains("times)"), "{}", output.stdout);
+}
