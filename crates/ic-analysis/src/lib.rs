@@ -63,6 +63,11 @@ impl TooComplex {
         Self { what: "its calls can come out in too many ways", tool: None }
     }
 
+    /// Too many places would have to be taken for a workspace.
+    pub fn places() -> Self {
+        Self { what: "its rules restrict too many places that the other one does not", tool: None }
+    }
+
     fn unconfirmed() -> Self {
         Self { what: "the decision does not confirm what was found", tool: None }
     }

@@ -2,12 +2,14 @@
 //!
 //! Computed over all calls that policies can tell apart, as in a new session and as in a workspace.
 
-use ic_analysis::describe::Names;
+use std::collections::{BTreeSet, HashSet};
+
+use ic_analysis::describe::{self, Names};
 use ic_analysis::report::{self, Summary};
 use ic_analysis::{Comparison, Subject, TooComplex};
 use ic_home::Environment;
 use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
-use ic_policy::{Bounds, Effect, SandboxKind};
+use ic_policy::{Bounds, Effect, Rule, Sandbox, SandboxKind};
 use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
@@ -18,6 +20,8 @@ use crate::screen::{Screen, visible};
 const SHOWN_MAX: usize = 12;
 /// A workspace for examples, in the user's home.
 const WORKSPACE: &str = "workspace";
+/// The most places that are taken for a workspace, or a part of it.
+const PLACES_MAX: usize = 32;
 
 /// How one policy differs from another.
 #[derive(Clone, Debug)]
@@ -80,6 +84,9 @@ impl Difference {
     pub(crate) fn of(before: &Settings, after: &Settings) -> Result<Self, TooComplex> {
         let mut changes = compared(&before.session, &after.session, Part::Everything)?;
         changes.extend(compared(&before.workspace, &after.workspace, Part::Sandbox)?);
+        for place in restricted(&before.workspace, &after.workspace)? {
+            changes.extend(compared_in(&place, &before.workspace, &after.workspace)?);
+        }
         report::sort(&mut changes);
         Ok(Self { changes, too_complex: None })
     }
@@ -203,9 +210,60 @@ enum Part {
     Sandbox,
 }
 
+/// Returns the places that one policy restricts by a rule that the other does not have.
+///
+/// In a workspace around such a place only that rule holds against containment, so that what it closes there
+/// cannot be seen anywhere else.
+fn restricted(before: &Loaded, after: &Loaded) -> Result<BTreeSet<CanonicalPath>, TooComplex> {
+    let written = |it: &Loaded| -> HashSet<String> {
+        it.judge.policy.rules().iter().map(|rule| format!("{rule:?}")).collect()
+    };
+    let known = [written(before), written(after)];
+    let is_shared = |rule: &Rule| known.iter().all(|it| it.contains(&format!("{rule:?}")));
+    let rules = before.judge.policy.rules().iter().chain(after.judge.policy.rules());
+    let sandbox = after.judge.bounds.sandbox.as_ref().map(|it| &it.path);
+    let places: BTreeSet<CanonicalPath> = rules
+        .filter(|rule| rule.effect() != Effect::Allow && !is_shared(rule))
+        .filter_map(|rule| rule.place())
+        // The workspace itself is compared anyway, and the root of all is nobody's.
+        .filter(|place| Some(*place) != sandbox && place.parent().is_some())
+        .cloned()
+        .collect();
+    if PLACES_MAX < places.len() {
+        return Err(TooComplex::places());
+    }
+    Ok(places)
+}
+
+/// Compares two policies for what lies in `place`, in a workspace that holds it.
+fn compared_in(
+    place: &CanonicalPath,
+    before: &Loaded,
+    after: &Loaded,
+) -> Result<Vec<Summary>, TooComplex> {
+    let sandbox = Sandbox { path: place.clone(), kind: SandboxKind::Workspace };
+    let bounds = Bounds { sandbox: Some(sandbox), ..after.judge.bounds.clone() };
+    let home = home_of(after);
+    let outside = Bounds { sandbox: None, ..bounds.clone() };
+    let called = describe::shown(place, Names { home: home.as_ref(), bounds: &outside });
+    let mut summaries = compared_within(before, after, (bounds, Part::Sandbox))?;
+    let called = format!("{called} (in a workspace)");
+    for phrase in summaries.iter_mut().flat_map(|it| &mut it.places) {
+        *phrase = phrase.replace("the workspace", &called);
+    }
+    Ok(summaries)
+}
+
 fn compared(before: &Loaded, after: &Loaded, part: Part) -> Result<Vec<Summary>, TooComplex> {
+    compared_within(before, after, (after.judge.bounds.clone(), part))
+}
+
+fn compared_within(
+    before: &Loaded,
+    after: &Loaded,
+    (mut bounds, part): (Bounds, Part),
+) -> Result<Vec<Summary>, TooComplex> {
     // Each policy protects its own directory, which is no difference between what they say.
-    let mut bounds: Bounds = after.judge.bounds.clone();
     bounds.protected.extend(before.judge.bounds.protected.iter().cloned());
     let policies = (&before.judge.policy, &after.judge.policy);
     let bounds = &bounds;

@@ -190,6 +190,30 @@ fn an_ask_that_only_restricts_is_not_asked_about() {
     assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 4, "{softening:?}");
 }
 
+/// In a workspace around a place only the rule for that place holds, so taking it away is shown and asked.
+#[test]
+fn what_was_closed_in_a_workspace_is_not_opened_unasked() {
+    for closing in
+        ["The agent must never write files in ~/w/s.", "Ask before writing files in ~/w/s."]
+    {
+        let mut place = with_editor("");
+        place.dir("home/w/s");
+        done(&place, &["policy", "new", "mine"]);
+        set_editor(
+            &mut place,
+            &format!("printf 'The agent may read files in ~/w.\\n{closing}\\n' > \"$1\""),
+        );
+        done(&place, &["policy", "edit", "mine", "--yes"]);
+        done(&place, &["policy", "use", "mine", "--yes"]);
+        assert_eq!(place.run(["config", "set", "approvals.scripted", "false"]).code, 0);
+        set_editor(&mut place, "sed -i /w\\/s/d \"$1\"");
+        let edited = place.run(["policy", "edit", "mine"]);
+        assert_eq!(edited.code, 1, "{closing} {edited:?}");
+        let text = said(&place, &["policy", "show", "--constitution"]).stdout;
+        assert!(text.contains(closing), "{text}");
+    }
+}
+
 /// A sentence of the built-in policy names servers for the place, and would be more specific.
 #[test]
 fn a_never_holds_for_servers_that_another_sentence_names() {
