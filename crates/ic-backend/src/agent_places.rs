@@ -43,6 +43,12 @@ impl<'a> AgentPlaces<'a> {
         Self { roots, bounds }
     }
 
+    /// Adds what agents of earlier sessions could write.
+    pub(crate) fn and_earlier(mut self, earlier: &[CanonicalPath]) -> Self {
+        self.roots.extend_from_slice(earlier);
+        self
+    }
+
     /// Returns the place that `path` lies in, if the agent may write there.
     pub(crate) fn holding(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
         if protecting(path, self.bounds).is_some() {

@@ -294,6 +294,7 @@ impl Recipe {
             Hold::Free => AgentPlaces::of_unheld(policy, bounds),
             Hold::Caged(..) => AgentPlaces::of(policy, bounds),
         };
+        let places = places.and_earlier(&self.judge.earlier);
         let own = (&self.lent.home, self.lent.private.as_path());
         rewritable::check(&self.name, spec, own, &places, &RealDisk)
     }
@@ -373,7 +374,7 @@ impl Recipe {
 
 /// Returns what the agent of a session can write of what `spec` would run with all of the user's rights.
 pub fn rewritable_by_agent(spec: &ChildSpec, judge: &Judge) -> Option<CanonicalPath> {
-    let places = AgentPlaces::of_unheld(&judge.policy, &judge.bounds);
+    let places = AgentPlaces::of_unheld(&judge.policy, &judge.bounds).and_earlier(&judge.earlier);
     let own = spec.directory.as_deref().unwrap_or(Path::new("/"));
     rewritable::find(spec, (&judge.home, own), &places, &RealDisk).map(|(_, path)| path)
 }

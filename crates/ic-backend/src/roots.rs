@@ -75,6 +75,7 @@ mod tests {
             },
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
+            earlier: Vec::new(),
             home,
         };
         let mut roots = of_session(&judge, &ServersFile::builtin()).to_string();

@@ -37,6 +37,8 @@ pub struct Judge {
     pub orders: Orders,
     /// The commits at which repositories were found.
     pub heads: Heads,
+    /// The directories in which agents of earlier sessions could write.
+    pub earlier: Vec<CanonicalPath>,
 }
 
 impl Judge {

@@ -64,8 +64,8 @@ pub fn program(
     match launch::rewritable_by_agent(&spec, judge) {
         None => Ok(spec),
         Some(path) => Err(format!(
-            "`notify.command` is not run: `{path}`, which it uses, lies where the agent of this session may write; \
-             keep the program elsewhere"
+            "`notify.command` is not run: `{path}`, which it uses, lies where the agent of this session, or of an \
+             earlier one, may write; keep the program elsewhere"
         )),
     }
 }

@@ -215,7 +215,14 @@ impl Loaded {
         let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path))
             .with_committed(Arc::new(committed(environment, &home, &sandbox)));
         Ok(Self {
-            judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
+            judge: Judge {
+                policy,
+                bounds,
+                orders,
+                heads: Heads::default(),
+                home,
+                earlier: Vec::new(),
+            },
             servers,
             constitution: files.constitution(),
             origin: files.origin.clone(),

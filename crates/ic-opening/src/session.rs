@@ -128,7 +128,9 @@ impl SessionWanted<'_> {
             self.wanted.sandbox = Some((sandbox, self.own_sandbox));
         }
         let how = As { held: holding.confinement, ..As::IS };
-        let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
+        let mut loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
+        self.refuse_orders_of_agents(&loaded, &home, environment)?;
+        loaded.judge.earlier = Grounds::directories(&home)?;
         loaded.roots.remember(&loaded.origin, &home)?;
         self.check_and_remember_ground(&loaded, &home, environment)?;
         loaded.keep(&home)?;
@@ -188,6 +190,24 @@ impl SessionWanted<'_> {
         let ground = opening.open()?;
         header.lines.push(self.wait.header(&home, &self.at_terminal)?.to_owned());
         Ok(Opened { home, header, ground, launcher, holding, config, sandbox, redactor, project })
+    }
+
+    /// Refuses a policy or servers that are named now, and that an agent of an earlier session could change.
+    ///
+    /// The policy that the configuration names is protected in every session.
+    fn refuse_orders_of_agents(
+        &self,
+        loaded: &Loaded,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<(), Fault> {
+        if let Some(directory) = loaded.found.directory().filter(|_| self.wanted.policy.is_some()) {
+            Grounds::refuse("policy", directory, home)?;
+        }
+        match &self.wanted.servers {
+            Some(file) => Grounds::refuse("servers file", &environment.absolute(file)?, home),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a sandbox that an agent's link chose, whether it is named now or was when the session began.

@@ -224,6 +224,7 @@ impl World {
             },
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
+            earlier: Vec::new(),
             home,
         });
         let desk = Arc::new(Scripted {

@@ -2,8 +2,9 @@
 //!
 //! Such a link may be an agent's, or that of a server that could write there, and then the agent chooses what
 //! the next session is free in. Remembered in `grounds.json` of the home. A link can be carried along, too, by
-//! `mv`, `cp -a` or `git clone`, and nobody can tell where it came from: so once an agent could write
-//! anywhere, only links of the system are followed.
+//! `mv`, `cp -a` or `git clone`, also out of the sandbox of a session, and nobody can tell where it came from: so
+//! after the first session only links of the system are followed. What we are told to run or to obey must not lie
+//! in such a place either.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,6 +27,9 @@ const VERSION: u32 = 1;
 pub(crate) struct Grounds {
     version: u32,
     directories: BTreeSet<String>,
+    /// Whether there was a session before.
+    #[serde(skip)]
+    is_remembered: bool,
 }
 
 impl Grounds {
@@ -59,7 +63,7 @@ impl Grounds {
             return Some(format!("it could write in `{ground}`"));
         }
         // SECURITY: a link is carried along when its directory is moved, copied or cloned.
-        let is_any = !self.directories.is_empty() && !is_system_s(link);
+        let is_any = self.is_remembered && !is_system_s(link);
         is_any.then(|| "links move along when you move, copy or clone a directory".to_owned())
     }
 
@@ -70,7 +74,8 @@ impl Grounds {
     ) -> Result<(), Fault> {
         let is_known = |grounds: &Self, it: &CanonicalPath| grounds.holding(it, home).is_some();
         let known = Self::read(home)?;
-        if written.clone().all(|it| it.parent().is_none() || is_known(&known, it)) {
+        let is_new = |it: &CanonicalPath| it.parent().is_some() && !is_known(&known, it);
+        if known.is_remembered && !written.clone().any(is_new) {
             return Ok(());
         }
         let _lock = Lock::acquire(home.grounds_lock())?;
@@ -87,6 +92,32 @@ impl Grounds {
         Ok(file::replace(home.grounds(), &text)?)
     }
 
+    /// Returns the directories of the user's in which agents of earlier sessions could write.
+    pub(crate) fn directories(home: &Home) -> Result<Vec<CanonicalPath>, Fault> {
+        let known = Self::read(home)?.directories;
+        Ok(known.iter().filter_map(|it| CanonicalPath::new(it).ok()).collect())
+    }
+
+    /// Refuses orders for us that an agent of an earlier session may have written.
+    pub(crate) fn refuse(what: &str, path: &AbsolutePath, home: &Home) -> Result<(), Fault> {
+        let grounds = Self::read(home)?;
+        let found = path::follow(&RealDisk, path, Last::Follow).map_err(|fault| {
+            Fault::machine(format!("cannot resolve `{}`", path.as_path().display()))
+                .with_source(fault)
+        })?;
+        let names = found.links.iter().chain(std::iter::once(&found.path));
+        // What lies in our own home is protected in every session.
+        let outside = names.into_iter().filter(|it| !it.as_path().starts_with(home.root()));
+        match outside.into_iter().find_map(|it| grounds.holding(it, home)) {
+            None => Ok(()),
+            Some(ground) => Err(Fault::config(format!(
+                "the {what} `{}` lies in `{ground}`, where an agent of an earlier session could change it",
+                path.as_path().display()
+            ))
+            .with_hint("look at it, and keep a copy of it elsewhere")),
+        }
+    }
+
     /// Returns the place that holds `path`, if agents could write there.
     fn holding(&self, path: &CanonicalPath, home: &Home) -> Option<String> {
         // Sandboxes of sessions lie in our home.
@@ -101,7 +132,8 @@ impl Grounds {
 
     fn read(home: &Home) -> Result<Self, Fault> {
         let Some(bytes) = file::read_own(home.grounds(), BYTES_MAX)? else {
-            return Ok(Self { version: VERSION, directories: BTreeSet::new() });
+            let directories = BTreeSet::new();
+            return Ok(Self { version: VERSION, directories, is_remembered: false });
         };
         let unusable = || {
             Fault::config(format!("`{}` cannot be read", home.grounds().display())).with_hint(
@@ -111,6 +143,7 @@ impl Grounds {
         };
         let read: Self =
             serde_json::from_slice(&bytes).map_err(|error| unusable().with_source(error))?;
+        let read = Self { is_remembered: true, ..read };
         if read.version == VERSION { Ok(read) } else { Err(unusable()) }
     }
 }

@@ -304,6 +304,7 @@ fn judge(policy: &Policy, home: AbsolutePath) -> Judge {
         bounds,
         orders: ic_resolve::Orders::of_user(&home),
         heads: ic_judge::heads::Heads::default(),
+        earlier: Vec::new(),
         home,
     }
 }

@@ -103,6 +103,7 @@ fn judge(ground: &Ground) -> Judge {
         },
         orders: ic_resolve::Orders::of_user(&home),
         heads: ic_judge::heads::Heads::default(),
+        earlier: Vec::new(),
         home,
     }
 }

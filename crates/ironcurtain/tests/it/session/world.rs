@@ -162,6 +162,7 @@ impl World {
             bounds,
             orders: ic_resolve::Orders::of_user(&user),
             heads: ic_judge::heads::Heads::default(),
+            earlier: Vec::new(),
             home: user,
         }
     }
