@@ -3,7 +3,7 @@
 use ic_analysis::Subject;
 use ic_analysis::replay::{Answer, Intent, Tally, Unknown};
 use ic_policy::{
-    Effect, Executed, Policy, ResolvedCall, SandboxKind, UnannotatedPath, Why, evaluate,
+    Bounds, Effect, Executed, Policy, ResolvedCall, SandboxKind, UnannotatedPath, Why, evaluate,
 };
 use ic_types::{Json, Object, Role};
 use proptest::prelude::*;
@@ -224,7 +224,6 @@ fn a_relative_path_is_judged_again_where_its_base_is_known() {
     let same_base = policy(&rules("deny"), &annotated("path"));
     let other_base = policy(&rules("deny"), &annotated("top"));
     let bounds = bounds(SandboxKind::Session);
-    let subject = |policy| Subject { policy, bounds: &bounds };
     let mut arguments = Object::new();
     arguments.insert("path", "/d");
     let (server, tool) = ("git".parse().unwrap(), "add".parse().unwrap());
@@ -236,15 +235,24 @@ fn a_relative_path_is_judged_again_where_its_base_is_known() {
     let mut fields = record(&ResolvedCall::assert_resolved(parts), "r", "policy", "allow");
     fields.insert("policyHash", then.hash().to_string());
     let intent = Intent::read(fields).unwrap();
-    let effect =
-        |policy, own: Option<&Policy>| match intent.judge(subject(policy), own.map(subject)) {
-            Answer::Decided(outcome) => Ok(outcome.effect),
-            Answer::Unknown(why) => Err(why),
-        };
+    let effect = |policy, own| answered(&intent, policy, own, &bounds);
     assert_eq!(effect(&then, None), Ok(Effect::Allow));
     assert_eq!(effect(&then, Some(&then)), Ok(Effect::Allow));
     assert_eq!(effect(&same_base, Some(&then)), Ok(Effect::Deny));
     // Without the policy of that day nobody knows what it was relative to.
     assert_eq!(effect(&same_base, None), Err(Unknown::OtherRoles));
     assert_eq!(effect(&other_base, Some(&then)), Err(Unknown::OtherRoles));
+}
+
+fn answered(
+    intent: &Intent,
+    policy: &Policy,
+    own: Option<&Policy>,
+    bounds: &Bounds,
+) -> Result<Effect, Unknown> {
+    let subject = |policy| Subject { policy, bounds };
+    match intent.judge(subject(policy), own.map(subject)) {
+        Answer::Decided(outcome) => Ok(outcome.effect),
+        Answer::Unknown(why) => Err(why),
+    }
 }
