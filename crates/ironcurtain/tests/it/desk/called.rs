@@ -140,7 +140,21 @@ fn a_program_that_the_agent_can_write_is_not_run() {
     proxy.answer(&id).good();
     proxy.finish();
     let stderr = proxy.all_stderr();
-    assert!(stderr.contains("lies where the agent of this session may write"), "{stderr}");
+    assert!(
+        stderr.contains("lies where the agent of this session, or of an earlier one"),
+        "{stderr}"
+    );
+    // Nor in a session that works elsewhere: the agent of this one may have changed it.
+    let mut proxy = desk.start();
+    let id = desk.ask_write(&mut proxy, "b.txt", "b");
+    approve(&desk.question());
+    proxy.answer(&id).good();
+    proxy.finish();
+    let stderr = proxy.all_stderr();
+    assert!(
+        stderr.contains("lies where the agent of this session, or of an earlier one"),
+        "{stderr}"
+    );
     assert!(!desk.place.path("home/told.jsonl").exists());
 }
 

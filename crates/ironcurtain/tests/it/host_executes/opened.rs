@@ -142,6 +142,58 @@ fn a_link_that_was_carried_elsewhere_chooses_no_workspace() {
     }
 }
 
+/// A policy and servers that lie where an agent worked before are not the user's word any more.
+#[test]
+fn orders_in_an_earlier_workspace_are_not_obeyed() {
+    let files = [
+        (
+            "work/policy/compiled-policy.json",
+            r#"{"rules":[{"name":"all","if":{},"then":"allow","reason":"r"}]}"#,
+        ),
+        ("work/servers.json", r#"{"mcpServers":{}}"#),
+    ];
+    let elsewhere = |key: &str, value: &str| -> Vec<String> {
+        ["start", "--workspace", "ROOT/priv", key, value, TASK].map(str::to_owned).to_vec()
+    };
+    for (key, value, what) in [
+        ("--policy", "ROOT/work/policy", "policy"),
+        ("--servers", "ROOT/work/servers.json", "servers file"),
+    ] {
+        let place = place();
+        for (path, text) in files {
+            place.write(path, text);
+        }
+        let words = elsewhere(key, value);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        // The control: nobody worked there yet.
+        let (code, said) = open(&place, &started(&words));
+        assert!(!said.contains("earlier session"), "{what}: {code} {said}");
+        let first = ["start", "--policy", "coding", "--workspace", "ROOT/work", TASK];
+        assert_eq!(open(&place, &started(&first)).0, 0);
+        let (code, said) = open(&place, &started(&words));
+        assert_ne!(code, 0, "{what}: {said}");
+        assert!(
+            said.contains(&format!("the {what} `"))
+                && said.contains("an agent of an earlier session"),
+            "{said}"
+        );
+    }
+}
+
+/// A sandbox of a session is the agent's too, and the user takes results out of it.
+#[test]
+fn a_link_that_was_carried_out_of_a_sandbox_chooses_no_workspace() {
+    let place = place();
+    let words = ["start", "--policy", "coding", "--workspace", "ROOT/taken/sub", TASK];
+    let first = ["start", "--policy", "coding", TASK];
+    assert_eq!(open(&place, &started(&first)).0, 0);
+    place.dir("taken");
+    place.link("taken/sub", place.path("priv"));
+    let (code, said) = open(&place, &started(&words));
+    assert_ne!(code, 0, "{said}");
+    assert!(said.contains("through the link"), "{said}");
+}
+
 fn by_the_user(place: &Place, words: &[&str]) {
     let (program, rest) = words.split_first().unwrap();
     let mut command = std::process::Command::new(program);
