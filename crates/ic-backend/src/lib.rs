@@ -22,6 +22,7 @@
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
 pub mod agent_cage;
+pub mod agent_git;
 mod agent_places;
 mod aids;
 pub mod backend;
@@ -48,6 +49,7 @@ pub mod violation;
 pub mod witness;
 
 pub use agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
+pub use agent_git::{AgentGit, Collected};
 pub use aids::Keyring;
 pub use backend::Backend;
 pub use ledger::LogLedger;

@@ -8,6 +8,7 @@ mod changing;
 mod flight;
 mod forward;
 mod found;
+mod incoming;
 mod judged;
 mod kept;
 mod lists;
@@ -104,7 +105,9 @@ pub struct Asked {
 
 impl Broker {
     /// Serves one call.
-    pub async fn call(&self, asked: Asked, flight: Flight) -> Reply {
+    pub async fn call(&self, mut asked: Asked, flight: Flight) -> Reply {
+        // SECURITY: only this program itself says what an agent did with its own git.
+        asked.meta.remove(ic_servers::git::INCOMING);
         let id = self.request_id();
         let session = &self.people.session;
         let span = tracing::info_span!("call", %session, id, tool = %visible(&asked.name));

@@ -11,6 +11,7 @@
 
 mod doors;
 mod gate_news;
+mod own_git;
 mod turn;
 
 use std::collections::VecDeque;
@@ -103,6 +104,7 @@ struct Shared {
     conversation: Conversation,
     end: End,
     state: Mutex<State>,
+    own_git: Mutex<own_git::OwnGit>,
 }
 
 #[derive(Debug)]
@@ -168,6 +170,7 @@ impl AgentSession {
             conversation,
             end,
             state: Mutex::new(state),
+            own_git: Mutex::default(),
         });
         if let Err(error) = shared.prepare() {
             shared.end.reach(async {}).await.ok();

@@ -158,9 +158,12 @@ impl Shared {
 
     /// Runs the agent, and finds out what came of it.
     async fn run(&self, message: &str, cut: &CancellationToken) -> Result<String, SessionError> {
-        let cage = Arc::new(self.plan().await.map_err(unanswered)?);
+        let mut cage = self.plan().await.map_err(unanswered)?;
+        let git = self.ready_git(&mut cage, cut).await;
+        let cage = Arc::new(cage);
         let ran = self.run_in(&cage, message, cut).await.map_err(unanswered);
-        let put_back = self.settle(cage).await;
+        let put_back = self.settle(Arc::clone(&cage)).await;
+        self.settle_git(git, &cage, cut).await;
         let ran = ran?;
         if cut.is_cancelled() {
             return Err(SessionError::Cancelled);
@@ -294,6 +297,8 @@ impl Shared {
             .environment(&ic_mitm::Surroundings { proxy: Some(&proxy), certificate: &certificate });
         let mut environment: Vec<(OsString, OsString)> =
             to_gate.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        // Settings of the machine are not in the cage, and git would complain that it may not read them.
+        environment.push(("GIT_CONFIG_NOSYSTEM".into(), "1".into()));
         environment.extend(
             turn.environment
                 .into_iter()

@@ -5,6 +5,7 @@
 
 mod codex;
 mod installing;
+mod own_git;
 mod turns;
 
 use std::path::PathBuf;
