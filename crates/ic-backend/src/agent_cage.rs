@@ -257,6 +257,11 @@ impl AgentCage {
         paths.cloned().collect()
     }
 
+    /// Returns what is kept from the agent, if it may write where the host looks.
+    pub(crate) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
     /// Returns what holds it.
     pub fn rung(&self) -> Rung {
         self.rung

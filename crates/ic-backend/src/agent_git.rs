@@ -130,11 +130,8 @@ impl AgentGit {
     /// Returns what stands in the place of the user's `.git`.
     pub fn placed(&self) -> Vec<Placed> {
         let at = self.top.as_path().join(".git");
-        let objects = Placed {
-            from: at.join("objects"),
-            at: at.join(USER_OBJECTS),
-            access: Access::Read,
-        };
+        let objects =
+            Placed { from: at.join("objects"), at: at.join(USER_OBJECTS), access: Access::Read };
         vec![Placed { from: self.shadow(), at, access: Access::Write }, objects]
     }
 
@@ -167,7 +164,9 @@ impl AgentGit {
 
     /// Makes the git directory, or brings it up to date with what the user did since both sides agreed; nothing
     /// of the agent may run.
-    pub fn refresh(&self, now: &GitState) -> Result<Fresh, FileError> {
+    ///
+    /// If a rebase or merge of the agent's is under way, HEAD and the index stay as they are.
+    pub fn refresh(&self, now: &GitState, is_under_way: bool) -> Result<Fresh, FileError> {
         let shadow = self.shadow();
         let Some(base) = self.base() else {
             self.make(now)?;
@@ -183,10 +182,10 @@ impl AgentGit {
         for name in base.refs.keys().filter(|name| !now.refs.contains_key(*name)) {
             updates.push_str(&format!("delete {name}\n"));
         }
-        if base.head != now.head {
+        if base.head != now.head && !is_under_way {
             file::replace(shadow.join("HEAD"), head_text(&now.head).as_bytes())?;
         }
-        let has_new_index = base.index != now.index;
+        let has_new_index = base.index != now.index && !is_under_way;
         if has_new_index {
             file::replace(shadow.join("index"), now.index.as_deref().unwrap_or_default())?;
         }
@@ -317,7 +316,8 @@ fn head_text(head: &str) -> String {
 fn settings(repository: &Repository, home: &AbsolutePath, disk: &dyn Disk) -> String {
     let mut known: BTreeMap<(&str, &str), String> = BTreeMap::new();
     let mut note = |setting: &config::Setting| {
-        let is_known = |it: &&(&str, &str)| **it == (setting.section.as_str(), setting.key.as_str());
+        let is_known =
+            |it: &&(&str, &str)| **it == (setting.section.as_str(), setting.key.as_str());
         if let (Some(name), None) = (SETTINGS.iter().find(is_known), &setting.subsection) {
             known.insert(*name, setting.value.clone());
         }

@@ -24,6 +24,7 @@
 pub mod agent_cage;
 pub mod agent_git;
 mod agent_places;
+pub mod agent_watch;
 mod aids;
 pub mod backend;
 mod cage;
@@ -50,6 +51,7 @@ pub mod witness;
 
 pub use agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
 pub use agent_git::{AgentGit, Collected};
+pub use agent_watch::AgentWatch;
 pub use aids::Keyring;
 pub use backend::Backend;
 pub use ledger::LogLedger;

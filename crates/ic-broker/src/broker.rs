@@ -14,6 +14,7 @@ mod kept;
 mod lists;
 mod news;
 mod next;
+mod of_agent;
 mod outcome;
 mod people;
 mod petitions;

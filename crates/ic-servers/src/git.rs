@@ -232,7 +232,9 @@ impl Git {
             "git_worktree" => worktree::worktree(self, arguments, caller),
             "git_commit" if let Some(incoming) = Incoming::of(caller) => incoming.and_then(|it| {
                 let needed = Rights::READ.and(Rights::WRITE);
-                self.work(&self.place(arguments)?, needed, caller, |run| incoming::take_over(run, &it))
+                self.work(&self.place(arguments)?, needed, caller, |run| {
+                    incoming::take_over(run, &it)
+                })
             }),
             tool => {
                 let (work, needed) = work(tool, arguments)?;

@@ -63,6 +63,11 @@ impl Collected {
     /// The most that is read of it.
     pub const BYTES_MAX: usize = PACK_BYTES_MAX + INDEX_BYTES_MAX + (1 << 20);
 
+    /// Returns whether a rebase, a merge or the like is under way.
+    pub fn is_under_way(&self) -> bool {
+        self.is_under_way
+    }
+
     /// Reads what the script wrote; says what is wrong with it.
     pub fn read(mut output: &[u8]) -> Result<Self, &'static str> {
         let mut collected = Self::default();

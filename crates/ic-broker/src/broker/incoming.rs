@@ -32,7 +32,7 @@ impl Broker {
         let mut meta = Object::new();
         meta.insert(INCOMING, incoming);
         let asked = Asked { name: format!("{}__{TOOL}", server.name()), arguments, meta };
-        let flight = Flight::new(cancel, CancellationToken::new(), None, server.turn());
+        let flight = Flight::new(cancel, CancellationToken::new(), None, None);
         let id = self.request_id();
         Some(self.serve(asked, Found { server, offer }, flight, &id, 0).await)
     }

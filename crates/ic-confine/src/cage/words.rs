@@ -188,7 +188,11 @@ mod tests {
             hidden: vec!["/data/end/.env".into()],
             absent: vec!["/opt/a b/key".into()],
             placed: vec![
-                Placed { from: "/s/git".into(), at: "/data/end/.git".into(), access: Access::Write },
+                Placed {
+                    from: "/s/git".into(),
+                    at: "/data/end/.git".into(),
+                    access: Access::Write,
+                },
                 Placed { from: "/s/o".into(), at: "/data/end/.git/o".into(), access: Access::Read },
             ],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],

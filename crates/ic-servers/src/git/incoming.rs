@@ -308,7 +308,8 @@ fn check(
     entries.sort();
     entries.dedup();
     let deed = Deed::Brings(Bringing { commits: tips, way: Way::Pick });
-    let outcome = Outcome { entries: entries.clone(), strayed: files.clone(), ..Outcome::default() };
+    let outcome =
+        Outcome { entries: entries.clone(), strayed: files.clone(), ..Outcome::default() };
     let ruled = terms.ruled.changed(reading, terms, (&deed, &outcome))?;
     let mut found = strays::leading_out(reading, terms, &files)?;
     found.extend(carried::find(reading, terms, &deed, taken_in)?);
@@ -411,7 +412,11 @@ fn set_index(run: &Run<'_>, listed: &[Entry], before: &[u8]) -> Result<bool, Fau
     let listing: (&[&str], &[u8]) = (&["ls-files", "--stage", "-z"], b"");
     let list = |variables: &[(&str, OsString)]| {
         let said = reading.ask_in_with(&private, variables, listing, LIST_BYTES_MAX)?;
-        if said.code == Some(0) && !said.is_cut { Ok(said.output) } else { Err(failure(listing.0, &said)) }
+        if said.code == Some(0) && !said.is_cut {
+            Ok(said.output)
+        } else {
+            Err(failure(listing.0, &said))
+        }
     };
     let now = list(&[])?;
     let mut wanted = String::new();

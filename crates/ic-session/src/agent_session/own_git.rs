@@ -9,7 +9,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ic_backend::agent_git::COLLECT;
@@ -44,6 +43,8 @@ pub(super) struct OwnGit {
     is_ready: bool,
     /// Branches and tags that came from the agent.
     ours: BTreeSet<String>,
+    /// Whether a rebase, a merge or the like of the agent's is under way.
+    is_under_way: bool,
     /// What was offered last; the same is not offered twice.
     offered: Option<String>,
 }
@@ -62,9 +63,14 @@ impl Shared {
         let is_first = !std::mem::replace(&mut locked(&self.own_git).is_ready, true);
         if is_first && git.is_made() {
             // The host may have been killed before it could take anything over.
-            self.take_over_git(&git, cage, cut).await;
+            if let Some(collected) = self.collect_git(&git, cage).await {
+                self.take_over_git(&git, &collected, cut).await;
+            }
         }
-        let fresh = git.look().and_then(|now| git.refresh(&now).map_err(|error| chain(&error)));
+        let is_under_way = locked(&self.own_git).is_under_way;
+        let fresh = git
+            .look()
+            .and_then(|now| git.refresh(&now, is_under_way).map_err(|error| chain(&error)));
         let fresh = match fresh {
             Ok(fresh) => fresh,
             Err(why) => {
@@ -86,29 +92,34 @@ impl Shared {
         Some(git)
     }
 
-    /// Takes over what the agent did with its own git, and says so; nothing of the agent may run.
-    pub(super) async fn take_over_git(
-        &self,
-        git: &AgentGit,
-        cage: &AgentCage,
-        cut: &CancellationToken,
-    ) {
+    /// Lists and packs what the agent's own git has, in its cage; nothing of the agent may run.
+    pub(super) async fn collect_git(&self, git: &AgentGit, cage: &AgentCage) -> Option<Collected> {
         let known = git.base().map(|base| base.known()).unwrap_or_default();
         let output = self.in_cage(cage, git, (COLLECT, Vec::new()), known).await;
         let collected = output.and_then(|output| {
             Collected::read(&output).map_err(|why| format!("what it lists cannot be used: {why}"))
         });
-        let collected = match collected {
-            Ok(collected) => collected,
-            Err(why) => {
-                self.news.notice(&format!(
-                    "the agent's own git could not be looked at, so nothing of it was taken over: {why}"
-                ));
-                return;
-            }
+        let told = |why: &String| {
+            self.news.notice(&format!(
+                "the agent's own git could not be looked at, so nothing of it was taken over: {why}"
+            ));
         };
-        let ours = locked(&self.own_git).ours.clone();
-        let Some((arguments, incoming)) = git.offer(&collected, &ours) else { return };
+        collected.inspect_err(told).ok()
+    }
+
+    /// Takes over what the agent did with its own git, and says so.
+    pub(super) async fn take_over_git(
+        &self,
+        git: &AgentGit,
+        collected: &Collected,
+        cut: &CancellationToken,
+    ) {
+        let ours = {
+            let mut own = locked(&self.own_git);
+            own.is_under_way = collected.is_under_way();
+            own.ours.clone()
+        };
+        let Some((arguments, incoming)) = git.offer(collected, &ours) else { return };
         let mut offered = String::new();
         Json::write_canonical_object(&mut offered, &incoming);
         if locked(&self.own_git).offered.replace(offered.clone()) == Some(offered) {
@@ -145,7 +156,8 @@ impl Shared {
         let fate = call_fate(&reply);
         match &fate {
             CallFate::Done | CallFate::Approved => {
-                self.news.notice(&format!("taken over from the agent's git: {}", reply_text(reply)));
+                self.news
+                    .notice(&format!("taken over from the agent's git: {}", reply_text(reply)));
             }
             CallFate::Failed(why) | CallFate::Refused(why) => self.news.notice(&format!(
                 "not taken over from the agent's git: {why}. What it did stays in the session"
@@ -166,7 +178,11 @@ impl Shared {
         let top = git.top().as_path();
         let fixed = ["-c", script, "git"].map(OsString::from);
         let fixed = fixed.into_iter().chain([OsString::from(top)]);
-        let variables = [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
+        let variables = [
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ];
         let program = CagedProgram {
             program: "/bin/sh".into(),
             arguments: fixed.chain(words).collect(),
@@ -185,11 +201,9 @@ impl Shared {
         let bytes_max = Collected::BYTES_MAX as u64;
         let (mut stdout, mut stderr) = ((&mut stdout).take(bytes_max), (&mut stderr).take(4096));
         let reading = async {
-            tokio::join!(
-                feeding,
-                stdout.read_to_end(&mut output),
-                stderr.read_to_end(&mut complaint)
-            );
+            let reading = (stdout.read_to_end(&mut output), stderr.read_to_end(&mut complaint));
+            // What cannot be read is not there, and is missed below.
+            let (_, _, ()) = tokio::join!(reading.0, reading.1, feeding);
             process.wait().await
         };
         let status = tokio::time::timeout(GIT_MAX, reading).await;
@@ -199,18 +213,6 @@ impl Shared {
         match status.code() {
             Some(0) => Ok(output),
             code => Err(format!("git ended with {code:?}: {}", complaint.trim())),
-        }
-    }
-
-    /// Keeps the agent's git for the next turn, and takes it over.
-    pub(super) async fn settle_git(
-        &self,
-        git: Option<AgentGit>,
-        cage: &Arc<AgentCage>,
-        cut: &CancellationToken,
-    ) {
-        if let Some(git) = git {
-            self.take_over_git(&git, cage, cut).await;
         }
     }
 }
