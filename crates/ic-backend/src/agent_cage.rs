@@ -318,9 +318,25 @@ impl AgentCage {
     /// Puts back what was planted for the host to execute since the cage was worked out; what appeared is
     /// moved to `quarantine`. Nothing of the cage may run any more.
     pub fn settle(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
+        self.settle_except(judge, quarantine, Settled::default())
+    }
+
+    /// Does the same for a cage that was ended because somebody outside replaced what is read-only in it, while
+    /// everything in it slept: that is the user's, and stays.
+    pub fn settle_after_shift(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
+        let users = Settled::of_user(self.kept.as_ref()?.covered());
+        self.settle_except(judge, quarantine, users)
+    }
+
+    fn settle_except(
+        &self,
+        judge: &Judge,
+        quarantine: &Path,
+        mut settled: Settled,
+    ) -> Option<PutBack> {
         let kept = Arc::new(self.kept.clone()?);
         let how = (Rules::of(judge), quarantine);
-        let done = put_back(&kept, &kept.at_start, how, &mut Settled::default());
+        let done = put_back(&kept, &kept.at_start, how, &mut settled);
         (!done.is_empty()).then_some(done)
     }
 

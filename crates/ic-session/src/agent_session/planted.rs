@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ic_backend::planted::PutBack;
 use ic_backend::{AgentCage, Witness as _};
-use ic_confine::{ChildHandle, Launcher};
+use ic_confine::{ChildHandle, EXIT_SHIFTED_ASLEEP, Launcher};
 use ic_types::{Object, chain};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -113,10 +113,19 @@ impl Shared {
     }
 
     /// Puts back what is planted now that nothing of the agent runs, and tells of all of it.
-    pub(super) async fn settle(&self, cage: &Arc<AgentCage>, planted: &mut Planted) {
+    pub(super) async fn settle(
+        &self,
+        cage: &Arc<AgentCage>,
+        code: Option<i32>,
+        planted: &mut Planted,
+    ) {
         let (held, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
         let quarantine = self.directory.quarantine();
-        let settling = tokio::task::spawn_blocking(move || held.settle(&judge, &quarantine));
+        let is_users = code == Some(i32::from(EXIT_SHIFTED_ASLEEP));
+        let settling = tokio::task::spawn_blocking(move || match is_users {
+            true => held.settle_after_shift(&judge, &quarantine),
+            false => held.settle(&judge, &quarantine),
+        });
         match settling.await {
             Ok(Some(done)) => planted.done.add(done),
             Ok(None) => {}

@@ -11,7 +11,7 @@ use ic_adapter::{Fault, Said, SetupPlace, Stage, TurnEnd};
 use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
 use ic_analysis::Inhabitant;
 use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
-use ic_confine::Limits;
+use ic_confine::{EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, Limits};
 use ic_home::{Clock as _, SystemClock, file};
 use ic_mitm::Spent as GateSpent;
 use ic_model::{AssistantBlock, Message, Usage, UserBlock};
@@ -59,6 +59,11 @@ enum NoAnswer {
     Exit { code: i32, said: String },
     #[error("the agent was ended: {0}")]
     Planted(String),
+    #[error(
+        "the agent was ended, because a file that is read-only for it was replaced outside of its cage, for \
+         example by an editor"
+    )]
+    Shifted,
 }
 
 /// What the process of a turn came to.
@@ -167,7 +172,8 @@ impl Shared {
             Some(git) => self.collect_git(git, &cage).await,
             None => None,
         };
-        self.settle(&cage, &mut planted).await;
+        let code = ran.as_ref().ok().and_then(|ran| ran.status.as_ref().ok()?.code());
+        self.settle(&cage, code, &mut planted).await;
         self.ask_about(&planted, cut).await;
         if let (Some(git), Some(collected)) = (&git, collected) {
             self.take_over_git(git, &collected, cut).await;
@@ -361,6 +367,10 @@ impl Shared {
             Some(Err(fault)) => Err(unanswered(NoAnswer::Agent(fault))),
             None => {
                 let status = ran.status.map_err(|error| unanswered(NoAnswer::Io(error)))?;
+                let shifted = [EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP].map(i32::from);
+                if status.code().is_some_and(|code| shifted.contains(&code)) {
+                    return Err(unanswered(NoAnswer::Shifted));
+                }
                 let said = ran.complaint.trim();
                 let said =
                     if said.is_empty() { String::new() } else { format!(" {}", visible(said)) };
@@ -443,6 +453,7 @@ fn unanswered(error: NoAnswer) -> SessionError {
              ask you first"
                 .to_owned(),
         ),
+        NoAnswer::Shifted => Some("`ironcurtain start --continue` goes on with the session".to_owned()),
         _ => None,
     };
     SessionError::MessageFailed(Unanswered { error: Box::new(error), hint })
