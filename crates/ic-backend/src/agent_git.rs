@@ -15,6 +15,7 @@
 mod collected;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -88,7 +89,20 @@ impl GitState {
     /// Returns what git need not pack, as words for `git rev-list`.
     pub fn known(&self) -> String {
         let ids: BTreeSet<&String> = self.refs.values().collect();
-        ids.into_iter().map(|id| format!("^{id}\n")).collect()
+        let mut known = String::new();
+        for id in ids {
+            let _ = writeln!(known, "^{id}");
+        }
+        known
+    }
+
+    /// Returns its refs as git packs them.
+    fn listed(&self) -> String {
+        let mut listed = String::new();
+        for (name, id) in &self.refs {
+            let _ = writeln!(listed, "{id} {name}");
+        }
+        listed
     }
 
     /// Returns the names of its refs.
@@ -145,9 +159,10 @@ impl AgentGit {
 
     /// Looks at the repository of the user.
     pub fn look(&self) -> Result<GitState, String> {
-        let repository = Repository::open(&RealDisk, &self.top).map_err(|it| it.to_string())?;
+        let repository =
+            Repository::open(&RealDisk, &self.top).map_err(|error| error.to_string())?;
         let read = |name: &str, bytes_max| RealDisk.read_file(&inside(&self.top, name), bytes_max);
-        let head = read("HEAD", 4096).map_err(|it| it.to_string())?.unwrap_or_default();
+        let head = read("HEAD", 4096).map_err(|error| error.to_string())?.unwrap_or_default();
         let head = String::from_utf8_lossy(&head).trim_end().to_owned();
         let head = head.strip_prefix("ref: ").map_or(head.clone(), ToOwned::to_owned);
         let index = match RealDisk.look(&inside(&self.top, "index")) {
@@ -176,11 +191,11 @@ impl AgentGit {
         let mut updates = String::new();
         for (name, id) in &now.refs {
             if base.refs.get(name) != Some(id) {
-                updates.push_str(&format!("update {name} {id}\n"));
+                let _ = writeln!(updates, "update {name} {id}");
             }
         }
         for name in base.refs.keys().filter(|name| !now.refs.contains_key(*name)) {
-            updates.push_str(&format!("delete {name}\n"));
+            let _ = writeln!(updates, "delete {name}");
         }
         if base.head != now.head && !is_under_way {
             file::replace(shadow.join("HEAD"), head_text(&now.head).as_bytes())?;
@@ -195,8 +210,7 @@ impl AgentGit {
 
     /// Notes that both sides agree on this.
     pub fn agree(&self, now: &GitState) -> Result<(), FileError> {
-        let refs = now.refs.iter().map(|(name, id)| format!("{id} {name}\n"));
-        let text = format!("{}\n{}", now.head, refs.collect::<String>());
+        let text = format!("{}\n{}", now.head, now.listed());
         match &now.index {
             Some(index) => file::replace(self.directory.join("index"), index)?,
             None => file::remove(self.directory.join("index"))?,
@@ -222,8 +236,7 @@ impl AgentGit {
         for name in DIRECTORIES {
             file::create_dir(shadow.join(name))?;
         }
-        let refs = now.refs.iter().map(|(name, id)| format!("{id} {name}\n"));
-        let refs: String = refs.collect();
+        let refs = now.listed();
         let exclude = RealDisk.read_file(&inside(&self.top, "info/exclude"), CONFIG_BYTES_MAX);
         let exclude = exclude.ok().flatten().unwrap_or_default();
         // Taken from `objects`.
@@ -333,14 +346,14 @@ fn settings(repository: &Repository, home: &AbsolutePath, disk: &dyn Disk) -> St
         }
     }
     repository.config().iter().for_each(note);
-    let format = if known.contains_key(&("extensions", "objectformat")) { 1 } else { 0 };
+    let format = u8::from(known.contains_key(&("extensions", "objectformat")));
     let mut text = format!(
         "[core]\n\trepositoryformatversion = {format}\n\tbare = false\n\tlogAllRefUpdates = true\n\
          [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
     );
     for ((section, key), value) in known {
         let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-        text.push_str(&format!("[{section}]\n\t{key} = \"{value}\"\n"));
+        let _ = writeln!(text, "[{section}]\n\t{key} = \"{value}\"");
     }
     text
 }

@@ -46,7 +46,7 @@ impl AgentWatch {
     }
 
     /// Forgets what was seen, once nothing of the agent is left and all is as it was.
-    pub fn forget(&self, cage: &AgentCage) {
+    pub fn forget(cage: &AgentCage) {
         if let Some(kept) = cage.kept() {
             last_look::forget(kept);
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ic_backend::agent_git::COLLECT;
+use ic_backend::agent_git::{COLLECT, GitState};
 use ic_backend::{AgentCage, AgentGit, Caged, CagedProgram, Collected, Witness as _};
 use ic_resolve::RealDisk;
 use ic_types::{Json, Object, chain, locked};
@@ -94,7 +94,7 @@ impl Shared {
 
     /// Lists and packs what the agent's own git has, in its cage; nothing of the agent may run.
     pub(super) async fn collect_git(&self, git: &AgentGit, cage: &AgentCage) -> Option<Collected> {
-        let known = git.base().map(|base| base.known()).unwrap_or_default();
+        let known = git.base().as_ref().map(GitState::known).unwrap_or_default();
         let output = self.in_cage(cage, git, (COLLECT, Vec::new()), known).await;
         let collected = output.and_then(|output| {
             Collected::read(&output).map_err(|why| format!("what it lists cannot be used: {why}"))
@@ -125,7 +125,7 @@ impl Shared {
         if locked(&self.own_git).offered.replace(offered.clone()) == Some(offered) {
             return;
         }
-        let was_there = git.base().map(|base| base.names()).unwrap_or_default();
+        let was_there = git.base().as_ref().map(GitState::names).unwrap_or_default();
         self.offer_git((arguments, incoming), cut).await;
         // Whatever was taken over is the same on both sides now.
         if let Ok(now) = git.look() {
@@ -208,7 +208,7 @@ impl Shared {
         };
         let status = tokio::time::timeout(GIT_MAX, reading).await;
         let status = status.map_err(|_| "git took too long".to_owned())?;
-        let status = status.map_err(|error| error.to_string())?;
+        let status = status.map_err(|error| chain(&error))?;
         let complaint = String::from_utf8_lossy(&complaint);
         match status.code() {
             Some(0) => Ok(output),

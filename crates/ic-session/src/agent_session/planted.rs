@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_backend::planted::PutBack;
-use ic_backend::{AgentCage, Witness as _};
+use ic_backend::{AgentCage, AgentWatch, Witness as _};
 use ic_confine::{ChildHandle, EXIT_SHIFTED_ASLEEP, Launcher};
 use ic_types::{Object, chain};
 use tokio::time::Instant;
@@ -135,7 +135,7 @@ impl Shared {
                 return;
             }
         }
-        self.watch.forget(cage);
+        AgentWatch::forget(cage);
         if planted.done.is_nothing() {
             return;
         }

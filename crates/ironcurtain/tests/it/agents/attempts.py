@@ -3,7 +3,7 @@
 The first argument is the place of the test; the others are numbers: a TCP port, a UDP port and a process.
 """
 
-import ctypes, fcntl, os, pty, signal, socket, stat, sys, termios
+import ctypes, fcntl, glob, os, pty, signal, socket, stat, sys, termios
 
 place, port, datagrams, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 work = place + "/work"
@@ -67,6 +67,10 @@ def hard_linked(path):
 def moved(path):
     os.rename(path, path + "-moved")
     os.rename(path + "-moved", path)
+
+
+def of_session(name):
+    assert glob.glob(place + "/home/.ironcurtain/sessions/*/" + name)
 
 
 def connect(family, address):
@@ -176,8 +180,9 @@ attempt("the key in another process", lambda: read(f"/proc/{pid}/environ"))
 for name in ["other/secret", "home/.ssh/id_ed25519"]:
     attempt("reading " + name, lambda: read(place + "/" + name))
 attempt("IronCurtain's settings", lambda: open(place + "/home/.ironcurtain/config.json").read())
-attempt("the session's directory", lambda: os.listdir(place + "/home/.ironcurtain/sessions"))
-attempt("a file in the session's directory", lambda: write(place + "/home/.ironcurtain/response.json"))
+for name in ["quarantine", "session.log", "audit*", "servers", "agent-git", "orientation/../quarantine"]:
+    attempt("of a session: " + name, lambda: of_session(name))
+attempt("changing IronCurtain's settings", lambda: open(place + "/home/.ironcurtain/config.json", "r+"))
 attempt("another process", lambda: os.kill(pid, 0))
 attempt("tracing another process", traces)
 attempt("its open files", lambda: os.listdir(f"/proc/{pid}/fd"))

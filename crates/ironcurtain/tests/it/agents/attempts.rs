@@ -103,6 +103,9 @@ fn nothing_that_works_outside_works_for_the_shell_of_a_running_agent() {
     stage.place.write("work/attempts.py", include_str!("attempts.py"));
     let config = stage.place.path("home/.ironcurtain/config.json");
     let settings = std::fs::read_to_string(&config).unwrap();
+    // So that there is another session, too.
+    stage.provider.push([says("First.")]);
+    assert_eq!(stage.start(&["Say something."]).code, 0);
     let host = Host::new(&stage);
     let words = host.words(&stage);
     let control = Command::new(&words[0]).args(&words[1..]).output().unwrap();
@@ -110,7 +113,6 @@ fn nothing_that_works_outside_works_for_the_shell_of_a_running_agent() {
     for name in FILES {
         stage.place.write(name, TOKEN);
     }
-    std::fs::remove_file(stage.place.path("home/.ironcurtain/response.json")).unwrap();
     let before = contents(&stage);
     // What fails outside does not count. As root, and with all of the kernel, nearly everything works there.
     let least = if rustix::process::geteuid().is_root() { 38 } else { 25 };
