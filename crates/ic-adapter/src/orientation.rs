@@ -38,8 +38,9 @@ pub fn orientation(surroundings: &Surroundings<'_>) -> String {
          approval, which can take minutes.\n\
          - Do not repeat a denied call, and do not try to get around a denial. Take another way, or tell \
          the user what you need and why.\n\
-         - The directory .git is read-only for your own commands. Use the git tools of that server to \
-         commit, fetch and push.\n",
+         - Commit with your own git; the user's repository has it at the end of your turn. Use the git \
+         tools of that server to fetch and push, and to commit what you push in the same turn. If .git \
+         is read-only or empty, use them for everything.\n",
     );
     let places = read_only.iter().take(PLACES_MAX).cloned().collect::<Vec<_>>();
     if !places.is_empty() {

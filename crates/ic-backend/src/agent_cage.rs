@@ -27,6 +27,7 @@ use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use crate::agent_git::AgentGit;
 use crate::cage::{StrangersCage, check_whole, is_showable, kind, protecting, shown};
 use crate::launch::LaunchFault;
 use crate::planted::{Ground, Kept, Own, PutBack, Rules, Settled, Survey, SurveyFault, put_back};
@@ -221,6 +222,46 @@ impl AgentCage {
         &self.spec
     }
 
+    /// Shows the agent's own git directory in the place of the user's; returns whether it is there.
+    ///
+    /// Where nothing may be written the user's stays as it is, and where something in the tree is hidden there
+    /// is no git at all: what is hidden may be in a commit.
+    pub fn with_git(&mut self, git: &AgentGit) -> bool {
+        let top = git.top();
+        let Ok(directory) = top.join(".git".as_ref()) else { return false };
+        let is_kept = |path: &CanonicalPath| self.view.at(path) != Some(Shown::Writable);
+        if is_kept(top) || is_kept(&directory) {
+            return false;
+        }
+        self.spec.seen.retain(|seen| seen.path != directory.as_path());
+        let is_hidden = |path: &&CanonicalPath| path.is_within(top);
+        let mut hidden = self.view.places().filter(|(_, how)| *how == Shown::Empty);
+        if hidden.any(|(path, _)| is_hidden(&path)) {
+            self.spec.hidden.push(directory.as_path().to_owned());
+            return false;
+        }
+        self.spec.placed = git.placed();
+        true
+    }
+
+    /// Takes the agent's own git directory away again, so that there is none.
+    pub fn without_git(&mut self, git: &AgentGit) {
+        self.spec.placed.clear();
+        self.spec.hidden.push(git.top().as_path().join(".git"));
+    }
+
+    /// Returns what is read-only in a directory that the agent may write.
+    pub fn read_only_in(&self, top: &CanonicalPath) -> Vec<PathBuf> {
+        let seen = self.spec.seen.iter().filter(|seen| seen.access == Access::Read);
+        let paths = seen.map(|seen| &seen.path).filter(|path| path.starts_with(top.as_path()));
+        paths.cloned().collect()
+    }
+
+    /// Returns what is kept from the agent, if it may write where the host looks.
+    pub(crate) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
     /// Returns what holds it.
     pub fn rung(&self) -> Rung {
         self.rung
@@ -277,9 +318,25 @@ impl AgentCage {
     /// Puts back what was planted for the host to execute since the cage was worked out; what appeared is
     /// moved to `quarantine`. Nothing of the cage may run any more.
     pub fn settle(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
+        self.settle_except(judge, quarantine, Settled::default())
+    }
+
+    /// Does the same for a cage that was ended because somebody outside replaced what is read-only in it, while
+    /// everything in it slept: that is the user's, and stays.
+    pub fn settle_after_shift(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
+        let users = Settled::of_user(self.kept.as_ref()?.covered());
+        self.settle_except(judge, quarantine, users)
+    }
+
+    fn settle_except(
+        &self,
+        judge: &Judge,
+        quarantine: &Path,
+        mut settled: Settled,
+    ) -> Option<PutBack> {
         let kept = Arc::new(self.kept.clone()?);
         let how = (Rules::of(judge), quarantine);
-        let done = put_back(&kept, &kept.at_start, how, &mut Settled::default());
+        let done = put_back(&kept, &kept.at_start, how, &mut settled);
         (!done.is_empty()).then_some(done)
     }
 
@@ -312,6 +369,7 @@ fn empty(parts: &AgentCageParts<'_>) -> CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         // Tool chains are full of links, and so are projects; they lead as far as the cage shows.
         follows_links: true,

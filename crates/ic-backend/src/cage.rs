@@ -215,6 +215,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: lent.home.as_path().to_owned(),

@@ -22,7 +22,9 @@
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
 pub mod agent_cage;
+pub mod agent_git;
 mod agent_places;
+pub mod agent_watch;
 mod aids;
 pub mod backend;
 mod cage;
@@ -48,6 +50,8 @@ pub mod violation;
 pub mod witness;
 
 pub use agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
+pub use agent_git::{AgentGit, Collected};
+pub use agent_watch::AgentWatch;
 pub use aids::Keyring;
 pub use backend::Backend;
 pub use ledger::LogLedger;

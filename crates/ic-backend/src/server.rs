@@ -57,7 +57,7 @@ pub use table::{Offer, ToolTable};
 pub use turn::Turn;
 use turn::Turns;
 use warden::PATROL_EVERY;
-pub(crate) use warden::Warden;
+pub(crate) use warden::{Announced, Warden};
 pub(crate) use warden::{Guarded, Looked, Moment, Stillness};
 pub(crate) use watched::Watched;
 pub(crate) use yard::Yard;

@@ -8,11 +8,13 @@ mod changing;
 mod flight;
 mod forward;
 mod found;
+mod incoming;
 mod judged;
 mod kept;
 mod lists;
 mod news;
 mod next;
+mod of_agent;
 mod outcome;
 mod people;
 mod petitions;
@@ -104,7 +106,9 @@ pub struct Asked {
 
 impl Broker {
     /// Serves one call.
-    pub async fn call(&self, asked: Asked, flight: Flight) -> Reply {
+    pub async fn call(&self, mut asked: Asked, flight: Flight) -> Reply {
+        // SECURITY: only this program itself says what an agent did with its own git.
+        asked.meta.remove(ic_servers::git::INCOMING);
         let id = self.request_id();
         let session = &self.people.session;
         let span = tracing::info_span!("call", %session, id, tool = %visible(&asked.name));

@@ -21,6 +21,8 @@ pub struct CageSpec {
     pub hidden: Vec<PathBuf>,
     /// What would be hidden if it were there; the child is ended when one of these appears.
     pub absent: Vec<PathBuf>,
+    /// Directories of the host that stand where the child would otherwise see another one.
+    pub placed: Vec<Placed>,
     /// Further names for what is seen, since a person may have written a path with links in it.
     pub links: Vec<Link>,
     /// Whether symbolic links that lie in what is seen are followed.
@@ -69,6 +71,17 @@ pub struct Seen {
     /// Where it is: absolute, without links. If a link is on the way after all, the child is not
     /// started.
     pub path: PathBuf,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// A directory of the host that stands in the place of another one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Placed {
+    /// Where it is on the host: absolute, without links.
+    pub from: PathBuf,
+    /// Where the child sees it: in something that is seen to be written, or in something placed before it.
+    pub at: PathBuf,
     /// What may be done with it.
     pub access: Access,
 }

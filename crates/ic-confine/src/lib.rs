@@ -57,7 +57,7 @@ mod sys;
 mod table;
 mod tighten;
 
-pub use cage::{Access, CageSpec, Limits, Link, Network, Relaxation, Seen};
+pub use cage::{Access, CageSpec, Limits, Link, Network, Placed, Relaxation, Seen};
 pub use child::{Child, ChildHandle, Confinement, Sleep, StandingStill};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;

@@ -266,6 +266,7 @@ mod tests {
             seen: Vec::new(),
             hidden: Vec::new(),
             absent: Vec::new(),
+            placed: Vec::new(),
             links: Vec::new(),
             follows_links: false,
             home: "/home".into(),

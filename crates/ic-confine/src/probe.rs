@@ -88,6 +88,7 @@ fn empty(scratch: &Path) -> CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: PathBuf::from("/home"),

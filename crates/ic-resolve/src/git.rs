@@ -176,6 +176,11 @@ impl Repository {
         &self.top
     }
 
+    /// Returns the settings of the repository.
+    pub fn config(&self) -> &[Setting] {
+        &self.config
+    }
+
     /// Refuses a remote that git may read from a file of its own, as it did before it had configs.
     pub fn check_name(&self, disk: &dyn Disk, name: &str) -> Result<(), GitFault> {
         if name.is_empty() || matches!(name, "." | "..") || name.contains('/') {

@@ -35,6 +35,7 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: PathBuf::from("/home"),

@@ -33,6 +33,7 @@ mod fault;
 mod fetch;
 mod followed;
 mod history;
+mod incoming;
 mod judged;
 mod kept;
 mod linked;
@@ -85,6 +86,8 @@ use arguments::Arguments;
 pub use catalog::tools;
 pub use committed::Committed;
 use fault::Fault;
+use incoming::Incoming;
+pub use incoming::{INCOMING, PACK_BYTES_MAX};
 pub use judged::user as user_of;
 pub use preview::PREVIEW_METHOD;
 use private::Scratch;
@@ -227,6 +230,12 @@ impl Git {
             "git_set_working_dir" => places::set_working_directory(self, arguments, caller),
             "git_init" => places::init(self, arguments),
             "git_worktree" => worktree::worktree(self, arguments, caller),
+            "git_commit" if let Some(incoming) = Incoming::of(caller) => incoming.and_then(|it| {
+                let needed = Rights::READ.and(Rights::WRITE);
+                self.work(&self.place(arguments)?, needed, caller, |run| {
+                    incoming::take_over(run, &it)
+                })
+            }),
             tool => {
                 let (work, needed) = work(tool, arguments)?;
                 self.place(arguments)

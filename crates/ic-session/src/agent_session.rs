@@ -11,6 +11,8 @@
 
 mod doors;
 mod gate_news;
+mod own_git;
+mod planted;
 mod turn;
 
 use std::collections::VecDeque;
@@ -21,14 +23,14 @@ use std::time::Duration;
 use ic_adapter::Adapter;
 use ic_agent::{Diagnostic, Limits, Snapshot};
 use ic_audit::Redactor;
-use ic_backend::Witness as _;
+use ic_backend::{AgentWatch, Witness as _};
 use ic_broker::Broker;
 use ic_confine::{Launcher, Rung};
 use ic_escalation::{Pending, Reply, Told};
 use ic_mitm::Gate;
 use ic_model::Message;
 use ic_store::{Conversation, Found, StoreError};
-use ic_types::{AbsolutePath, Timestamp, chain, locked};
+use ic_types::{AbsolutePath, ServerName, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -87,6 +89,8 @@ pub struct AgentParts {
     pub limits: Limits,
     /// How long one call may take.
     pub call_max: Duration,
+    /// The directory of the locks that all sessions have in common.
+    pub locks: PathBuf,
 }
 
 /// What the turns of a session share with its observers.
@@ -103,6 +107,8 @@ struct Shared {
     conversation: Conversation,
     end: End,
     state: Mutex<State>,
+    own_git: Mutex<own_git::OwnGit>,
+    watch: AgentWatch,
 }
 
 #[derive(Debug)]
@@ -156,6 +162,11 @@ impl AgentSession {
             budget,
             unsaved: None,
         };
+        let name = parts.adapter.name().parse::<ServerName>().map_err(|error| {
+            let what = "the agent has an odd name".to_owned();
+            SessionError::InitFailed { what, source: Box::new(error) }
+        })?;
+        let watch = AgentWatch::new(name, parts.locks.clone(), directory.quarantine());
         let shared = Arc::new(Shared {
             parts,
             identity,
@@ -168,6 +179,8 @@ impl AgentSession {
             conversation,
             end,
             state: Mutex::new(state),
+            own_git: Mutex::default(),
+            watch,
         });
         if let Err(error) = shared.prepare() {
             shared.end.reach(async {}).await.ok();

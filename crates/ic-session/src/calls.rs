@@ -295,6 +295,15 @@ pub(crate) fn call_fate(reply: &Reply) -> CallFate {
     }
 }
 
+/// Returns the text of what the broker says.
+pub(crate) fn reply_text(reply: Reply) -> String {
+    match called(reply) {
+        Called::Done { text, .. } => text,
+        Called::Failed { message } => message,
+        Called::Denied(denial) => denial.message,
+    }
+}
+
 /// Reads what the broker says.
 fn called(reply: Reply) -> Called {
     let (is_refused, text) = match reply {

@@ -216,6 +216,11 @@ impl SessionDirectory {
         self.path.join("agent-cage")
     }
 
+    /// Returns where the git directory is that an agent's own git works in.
+    pub fn agent_git(&self) -> PathBuf {
+        self.path.join("agent-git")
+    }
+
     /// Returns where files are kept that an agent may not have written.
     pub fn quarantine(&self) -> PathBuf {
         self.path.join("quarantine")

@@ -17,6 +17,8 @@ use crate::session::Status;
 
 /// How much a listener may be behind without missing anything.
 const EVENTS_MAX: usize = 1024;
+/// How many notices are kept for the first who listens.
+const EARLY_MAX: usize = 100;
 /// How many violations wait to be told.
 const VIOLATIONS_MAX: usize = 20;
 
@@ -96,6 +98,8 @@ pub struct News {
     approvals: AtomicU64,
     unanswered: AtomicU64,
     violations: Mutex<Vec<String>>,
+    /// What is to be told to the first who listens; nothing once somebody does.
+    early: Mutex<Option<Vec<String>>>,
 }
 
 impl News {
@@ -104,13 +108,18 @@ impl News {
         let (events, _) = broadcast::channel(EVENTS_MAX);
         let zero = || AtomicU64::new(0);
         let (calls, refusals, approvals, unanswered) = (zero(), zero(), zero(), zero());
-        let violations = Mutex::new(Vec::new());
-        Self { events, journal, calls, refusals, approvals, unanswered, violations }
+        let (violations, early) = (Mutex::new(Vec::new()), Mutex::new(Some(Vec::new())));
+        Self { events, journal, calls, refusals, approvals, unanswered, violations, early }
     }
 
-    /// Returns what happens from now on.
+    /// Returns what happens from now on; the first who asks is also told what was noticed before.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.events.subscribe()
+        let receiver = self.events.subscribe();
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for text in early.into_iter().flatten() {
+            self.tell(Event::Notice(text));
+        }
+        receiver
     }
 
     /// Returns what was counted so far.
@@ -153,6 +162,11 @@ impl Witness for News {
     fn notice(&self, text: &str) {
         tracing::info!(notice = %visible(text));
         self.journal.keep(text);
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(early) = early.as_mut().filter(|it| it.len() < EARLY_MAX) {
+            early.push(text.to_owned());
+        }
+        drop(early);
         self.tell(Event::Notice(text.to_owned()));
     }
 

@@ -254,6 +254,7 @@ impl<'a> Installer<'a> {
             relaxed: Vec::new(),
             hidden: hidden(&seen),
             absent: Vec::new(),
+            placed: Vec::new(),
             seen,
             links: Vec::new(),
             follows_links: true,

@@ -278,6 +278,7 @@ fn caged(rung: Rung, place: &Path) -> Hold {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         home: PathBuf::from("/home/bench"),
         scratch: Some(place.to_owned()),

@@ -51,6 +51,11 @@ pub struct PutBack {
 }
 
 impl PutBack {
+    /// Returns whether nothing had to be done, or tried.
+    pub fn is_nothing(&self) -> bool {
+        self.is_empty()
+    }
+
     /// Returns whether nothing had to be done.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { away, back, restored, gone: _, failed } = self;
@@ -77,6 +82,40 @@ impl PutBack {
             text = format!("{text}; NOT put back: {}", self.failed.join("; "));
         }
         format!("{text}. The server was ended")
+    }
+
+    /// Says what an agent planted, and where it is kept.
+    pub fn told_of_agent(&self, agent: &str) -> String {
+        let mut text = format!(
+            "{agent} created or changed files that programs on this machine run or take orders from"
+        );
+        let away = |it: &Away| match &it.place {
+            Some(place) => format!("`{}` (now `{}`)", it.path, place.display()),
+            None => format!("`{}`", it.path),
+        };
+        let away: Vec<String> = self.away.iter().take(LISTED_MAX).map(away).collect();
+        for (what, listed) in [
+            ("moved to the quarantine", away.join(", ")),
+            ("moved back", names(&self.back.iter().collect::<Vec<_>>())),
+            ("restored", names(&self.restored.iter().collect::<Vec<_>>())),
+            ("NOT put back", self.failed.join("; ")),
+        ] {
+            if !listed.is_empty() {
+                text = format!("{text}; {what}: {listed}");
+            }
+        }
+        text
+    }
+
+    /// Adds what was put back later; of what was planted several times the last counts.
+    pub fn add(&mut self, later: Self) {
+        let Self { away, back, restored, gone, failed } = later;
+        self.away.retain(|it| away.iter().all(|later| later.path != it.path));
+        self.away.extend(away);
+        self.back.extend(back);
+        self.restored.extend(restored);
+        self.gone.extend(gone);
+        self.failed.extend(failed);
     }
 
     /// Says where it is kept as well.

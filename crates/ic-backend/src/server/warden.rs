@@ -33,7 +33,7 @@ use super::Live;
 use crate::locked;
 use crate::planted::{Keepable, Kept, PutBack, Rules, Settled, Survey, last_look, put_back};
 use crate::witness::Witness;
-use announced::Announced;
+pub(crate) use announced::Announced;
 use glance::{Glance, Glanced};
 pub(crate) use still::Stillness;
 

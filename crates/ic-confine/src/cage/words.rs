@@ -6,12 +6,14 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::{Access, CageSpec, Limits, Link, Network, Relaxation, Seen};
+use super::{Access, CageSpec, Limits, Link, Network, Placed, Relaxation, Seen};
 
 const READ: &str = "read";
 const WRITE: &str = "write";
 const HIDE: &str = "hide";
 const ABSENT: &str = "absent";
+const PLACE_READ: &str = "place-read";
+const PLACE_WRITE: &str = "place-write";
 const LINK: &str = "link";
 const FOLLOW: &str = "follow";
 const HOME: &str = "home";
@@ -49,6 +51,13 @@ impl CageSpec {
         for path in &self.absent {
             say(ABSENT, &[path.as_os_str()]);
         }
+        for Placed { from, at, access } in &self.placed {
+            let name = match access {
+                Access::Read => PLACE_READ,
+                Access::Write => PLACE_WRITE,
+            };
+            say(name, &[from.as_os_str(), at.as_os_str()]);
+        }
         for Link { at, to } in &self.links {
             say(LINK, &[at.as_os_str(), to.as_os_str()]);
         }
@@ -85,6 +94,7 @@ impl CageSpec {
         let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
         let (mut network, mut unix_sockets, mut follows_links) = (Network::None, false, false);
         let (mut opens_beneath, mut absent, mut relaxed) = (false, Vec::new(), Vec::new());
+        let mut placed = Vec::new();
         loop {
             let name = words.next()?;
             let mut path = || words.next().map(PathBuf::from);
@@ -93,6 +103,12 @@ impl CageSpec {
                 WRITE => seen.push(Seen { path: path()?, access: Access::Write }),
                 HIDE => hidden.push(path()?),
                 ABSENT => absent.push(path()?),
+                PLACE_READ => {
+                    placed.push(Placed { from: path()?, at: path()?, access: Access::Read });
+                }
+                PLACE_WRITE => {
+                    placed.push(Placed { from: path()?, at: path()?, access: Access::Write });
+                }
                 LINK => links.push(Link { at: path()?, to: path()? }),
                 FOLLOW => follows_links = true,
                 HOME => home = Some(path()?),
@@ -119,6 +135,7 @@ impl CageSpec {
             seen,
             hidden,
             absent,
+            placed,
             links,
             follows_links,
             home,
@@ -170,6 +187,14 @@ mod tests {
             seen: vec![seen("/opt/a b", Access::Read), seen("/data/end", Access::Write)],
             hidden: vec!["/data/end/.env".into()],
             absent: vec!["/opt/a b/key".into()],
+            placed: vec![
+                Placed {
+                    from: "/s/git".into(),
+                    at: "/data/end/.git".into(),
+                    access: Access::Write,
+                },
+                Placed { from: "/s/o".into(), at: "/data/end/.git/o".into(), access: Access::Read },
+            ],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
             follows_links: true,
             home: "/home/ada".into(),
@@ -201,6 +226,7 @@ mod tests {
         check(&CageSpec { scratch: None, follows_links: false, opens_beneath: false, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
         check(&CageSpec { absent: Vec::new(), relaxed: Vec::new(), ..spec() });
+        check(&CageSpec { placed: Vec::new(), ..spec() });
     }
 
     #[test]

@@ -39,13 +39,15 @@ impl Covers {
     }
 }
 
-/// Returns what is hidden, what is seen within something else that is seen, and what is to stay absent.
+/// Returns what is hidden, what is seen within something else that is seen, what something else stands for, and
+/// what is to stay absent.
 fn places(spec: &CageSpec) -> Vec<PathBuf> {
     let is_nested = |path: &PathBuf| {
         spec.seen.iter().any(|seen| seen.path != *path && path.starts_with(&seen.path))
     };
     let seen = spec.seen.iter().map(|seen| &seen.path);
-    let covered = seen.chain(&spec.hidden).filter(|path| is_nested(path));
+    let placed = spec.placed.iter().map(|placed| &placed.at);
+    let covered = seen.chain(&spec.hidden).chain(placed).filter(|path| is_nested(path));
     // What is not there has no cover, and is not to be seen when it comes.
     covered.chain(&spec.absent).cloned().collect()
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{ChildSpec, OURSELVES, StartError};
-use crate::cage::{Access, CageSpec, Link, Network, Seen};
+use crate::cage::{Access, CageSpec, Link, Network, Placed, Seen};
 use crate::launch::cage::system::is_shown;
 use crate::orders::CageOrder;
 use crate::program::{FindError, find_program};
@@ -65,6 +65,16 @@ fn check_seen(cage: &CageSpec) -> Result<(), StartError> {
             return Err(StartError::Seen { path: path.clone() });
         }
     }
+    for (position, Placed { from, at, .. }) in cage.placed.iter().enumerate() {
+        // SECURITY: a place of its own could be something that no cage shows.
+        let is_written = |seen: &Seen| seen.access == Access::Write && at.starts_with(&seen.path);
+        let mut before = cage.placed.iter().take(position);
+        let is_within = |placed: &Placed| at.starts_with(&placed.at);
+        let is_there = cage.seen.iter().any(is_written) || before.any(is_within);
+        if !CageSpec::can_show(from) || !CageSpec::can_show(at) || !is_there {
+            return Err(StartError::Seen { path: at.clone() });
+        }
+    }
     Ok(())
 }
 
@@ -117,6 +127,9 @@ fn check_hiding(rung: Rung, cage: &CageSpec) -> Result<(), StartError> {
     let cannot = |what: String| Err(StartError::Rung { rung, what });
     if rung.can_hide() {
         return Ok(());
+    }
+    if let Some(placed) = cage.placed.first() {
+        return cannot(format!("show another directory at `{}`", placed.at.display()));
     }
     if cage.unix_sockets {
         // SECURITY: nothing but the missing sockets keeps it from those of the host.

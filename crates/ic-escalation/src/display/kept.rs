@@ -11,9 +11,8 @@ use crate::request::Request;
 /// Says in one line what is asked, if it is this.
 pub(super) fn headline(request: &Request) -> Option<String> {
     let server = &request.server;
-    files(request).map(|_| {
-        format!("Keep what the server {server} changed without asking? It was put back ({KEEP})")
-    })
+    files(request)
+        .map(|_| format!("Keep what {server} changed without asking? It was put back ({KEEP})"))
 }
 
 /// Shows each file, with its difference line by line; nothing is left out.

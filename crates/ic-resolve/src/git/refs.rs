@@ -116,6 +116,39 @@ impl Repository {
         Ok(tags)
     }
 
+    /// Returns every ref that names an object, by its full name; refs that lead to others are left out.
+    pub fn refs(&self, disk: &dyn Disk) -> Result<BTreeMap<String, String>, String> {
+        let mut refs: BTreeMap<String, String> = self.packed(disk)?.into_iter().collect();
+        let mut directories = vec!["refs".to_owned()];
+        let mut n_left = TIPS_MAX;
+        while let Some(directory) = directories.pop() {
+            let path = self.common.as_path().join(".git").join(&directory);
+            let entries = disk.list(&path, n_left);
+            let entries = entries.map_err(|error| format!("`{directory}`: {error}"))?;
+            n_left = n_left.checked_sub(entries.len() + 1).ok_or("it has too many refs")?;
+            for (name, kind) in entries {
+                let name = name.to_str().ok_or("the name of a ref is not UTF-8")?;
+                let name = format!("{directory}/{name}");
+                match kind {
+                    Kind::Directory => directories.push(name),
+                    Kind::File => {
+                        let file = format!(".git/{name}");
+                        let text = read(disk, &self.common, &file, REF_BYTES_MAX)?;
+                        // It may be gone by now; git renames a lock when it is done.
+                        let text = text.filter(|_| !name.ends_with(".lock")).unwrap_or_default();
+                        if let Ok(id) = id_of(&name, &text) {
+                            refs.insert(name, id);
+                        }
+                    }
+                    Kind::Link | Kind::Other => {
+                        return Err(format!("`{name}` is not a regular file"));
+                    }
+                }
+            }
+        }
+        Ok(refs)
+    }
+
     /// Reads the refs that are packed into one file.
     fn packed(&self, disk: &dyn Disk) -> Result<Vec<(String, String)>, String> {
         let text = read(disk, &self.common, ".git/packed-refs", PACKED_BYTES_MAX)?;

@@ -27,7 +27,7 @@ use crate::filesystem::beneath;
 /// The most that git may say about the files of a repository.
 const LIST_BYTES_MAX: usize = 64 << 20;
 /// The longest index that is rehearsed with.
-const INDEX_BYTES_MAX: usize = 256 << 20;
+pub(super) const INDEX_BYTES_MAX: usize = 256 << 20;
 
 const SPARSE: &str = "[core]\n\tbare = false\n\tsparseCheckout = true\n\tsparseCheckoutCone = false\n\
                       [index]\n\tsparse = false\n[core]\n\tsplitIndex = false\n";

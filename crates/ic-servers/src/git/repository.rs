@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use super::fault::Fault;
 use super::kept::{self, Orders};
 use super::linked::{self, Link};
+use super::private::write_new;
 use super::settings;
 use crate::filesystem::beneath;
 use crate::filesystem::reach::Reach;
@@ -171,6 +172,13 @@ impl Repository {
     pub(super) fn read_index(&self, bytes_max: usize) -> Result<Option<Vec<u8>>, Fault> {
         read(self.own(), "index", bytes_max)
             .map_err(|reason| Fault::Refused { path: self.top.clone(), reason })
+    }
+
+    /// Puts another index in the place of the one that is there, under git's own lock.
+    pub(super) fn replace_index(&self, bytes: &[u8]) -> Result<(), Fault> {
+        let fault = Fault::system("write the index; another git may be at work");
+        write_new(self.own(), "index.lock", bytes).map_err(&fault)?;
+        rustix::fs::renameat(self.own(), "index.lock", self.own(), "index").map_err(&fault)
     }
 
     /// Reads a file of the common part; `None` if there is none.

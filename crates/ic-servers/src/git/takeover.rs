@@ -227,7 +227,7 @@ pub(super) struct Outcome {
     /// Files of commits of which git may put what is in them elsewhere.
     pub(super) strayed: Vec<Entry>,
     /// What the repository takes in, whether or not it is in the working tree.
-    taken_in: TakenIn,
+    pub(super) taken_in: TakenIn,
 }
 
 impl Outcome {

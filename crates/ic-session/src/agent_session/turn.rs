@@ -10,14 +10,14 @@ use ic_adapter::orientation::{Surroundings, orientation};
 use ic_adapter::{Fault, Said, SetupPlace, Stage, TurnEnd};
 use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
 use ic_analysis::Inhabitant;
-use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram, Witness as _};
-use ic_confine::{ChildHandle, Limits};
+use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
+use ic_confine::{EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, Limits};
 use ic_home::{Clock as _, SystemClock, file};
 use ic_mitm::Spent as GateSpent;
 use ic_model::{AssistantBlock, Message, Usage, UserBlock};
 use ic_resolve::RealDisk;
 use ic_store::Moment;
-use ic_types::{AbsolutePath, Object, locked, visible};
+use ic_types::{AbsolutePath, locked, visible};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::doors::{Doors, MCP_PORT, MODEL_PORT};
+use super::planted::Planted;
 use crate::news::Event;
 use crate::session::{SessionError, Turn, TurnUsage, Unanswered};
 
@@ -39,8 +40,6 @@ const LINE_BYTES_MAX: u64 = 32 << 20;
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
 /// How much of what it says is in a diagnostic.
 const PREVIEW_CHARS_MAX: usize = 200;
-/// How often the host looks for what the agent planted.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A turn without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +59,11 @@ enum NoAnswer {
     Exit { code: i32, said: String },
     #[error("the agent was ended: {0}")]
     Planted(String),
+    #[error(
+        "the agent was ended, because a file that is read-only for it was replaced outside of its cage, for \
+         example by an editor"
+    )]
+    Shifted,
 }
 
 /// What the process of a turn came to.
@@ -158,15 +162,28 @@ impl Shared {
 
     /// Runs the agent, and finds out what came of it.
     async fn run(&self, message: &str, cut: &CancellationToken) -> Result<String, SessionError> {
-        let cage = Arc::new(self.plan().await.map_err(unanswered)?);
-        let ran = self.run_in(&cage, message, cut).await.map_err(unanswered);
-        let put_back = self.settle(cage).await;
+        let mut cage = self.plan().await.map_err(unanswered)?;
+        let git = self.ready_git(&mut cage, cut).await;
+        let cage = Arc::new(cage);
+        let mut planted = Planted::default();
+        let ran = self.run_in(&cage, message, cut, &mut planted).await.map_err(unanswered);
+        // Before what it planted is looked for: the agent decides what its git does in the cage.
+        let collected = match &git {
+            Some(git) => self.collect_git(git, &cage).await,
+            None => None,
+        };
+        let code = ran.as_ref().ok().and_then(|ran| ran.status.as_ref().ok()?.code());
+        self.settle(&cage, code, &mut planted).await;
+        self.ask_about(&planted, cut).await;
+        if let (Some(git), Some(collected)) = (&git, collected) {
+            self.take_over_git(git, &collected, cut).await;
+        }
         let ran = ran?;
         if cut.is_cancelled() {
             return Err(SessionError::Cancelled);
         }
         if ran.has_planted {
-            let told = put_back.unwrap_or_else(|| "nothing had to be put back".to_owned());
+            let told = planted.done.told_of_agent(self.parts.adapter.title());
             return Err(unanswered(NoAnswer::Planted(told)));
         }
         self.outcome(ran)
@@ -210,9 +227,11 @@ impl Shared {
         cage: &Arc<AgentCage>,
         message: &str,
         cut: &CancellationToken,
+        planted: &mut Planted,
     ) -> Result<Ran, NoAnswer> {
         let (program, input) = self.program(message);
-        let caged = cage.start(&self.parts.launcher, program).await.map_err(NoAnswer::Cage)?;
+        let launcher = self.guarded_launcher(cage);
+        let caged = cage.start(&launcher, program).await.map_err(NoAnswer::Cage)?;
         let Caged { mut stdin, stdout, stderr, mut process, doors } = caged;
         let doors =
             Doors::open(doors, &self.broker, &self.parts.gate, &self.news).map_err(NoAnswer::Io)?;
@@ -222,65 +241,12 @@ impl Shared {
             stdin.shutdown().await.ok();
             drop(stdin);
         };
-        let ending = self.end_of(&mut process, cage, cut);
+        let ending = self.end_of(&mut process, cage, cut, planted);
         let ((end, last), complaint, (), (status, has_planted)) =
             tokio::join!(self.listen(stdout), complaint(stderr), feeding, ending);
         let has_opened = doors.has_opened();
         doors.close().await;
         Ok(Ran { status, end, last, complaint, has_opened, has_planted })
-    }
-
-    /// Waits for the end of the agent, or brings it about.
-    async fn end_of(
-        &self,
-        process: &mut ChildHandle,
-        cage: &Arc<AgentCage>,
-        cut: &CancellationToken,
-    ) -> (std::io::Result<ExitStatus>, bool) {
-        let has_planted = tokio::select! {
-            status = process.wait() => return (status, false),
-            () = cut.cancelled() => false,
-            () = self.planted(cage) => true,
-        };
-        (process.stop().await, has_planted)
-    }
-
-    /// Returns once something was planted for the host to execute.
-    async fn planted(&self, cage: &Arc<AgentCage>) {
-        let mut pause = LOOK_EVERY;
-        loop {
-            tokio::time::sleep(pause).await;
-            let (cage, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
-            let began = Instant::now();
-            let look = tokio::task::spawn_blocking(move || cage.has_planted(&judge));
-            if look.await.unwrap_or(true) {
-                return;
-            }
-            // In a large workspace a look takes a while, and must not be all that is done.
-            pause = LOOK_EVERY.max(began.elapsed() * 10);
-        }
-    }
-
-    /// Puts back what was planted, and says so.
-    async fn settle(&self, cage: Arc<AgentCage>) -> Option<String> {
-        let (judge, quarantine) = (Arc::clone(self.broker.judge()), self.directory.quarantine());
-        let name = self.parts.adapter.name();
-        let settling = tokio::task::spawn_blocking(move || {
-            Some(cage.settle(&judge, &quarantine)?.told_in_full(name))
-        });
-        let told = settling.await.unwrap_or_else(|error| Some(error.to_string()))?;
-        self.news.notice(&told);
-        self.record_put_back(&told);
-        Some(told)
-    }
-
-    fn record_put_back(&self, told: &str) {
-        let mut event = Object::new();
-        event.insert("event", "put_back");
-        event.insert("agent", self.parts.adapter.name());
-        event.insert("detail", told);
-        // A log that cannot be written to lets no further call through.
-        self.broker.record_event(event).ok();
     }
 
     /// Returns the program of a turn, and what it reads.
@@ -294,6 +260,10 @@ impl Shared {
             .environment(&ic_mitm::Surroundings { proxy: Some(&proxy), certificate: &certificate });
         let mut environment: Vec<(OsString, OsString)> =
             to_gate.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        // Settings of the machine are not in the cage, and git would complain that it may not read them.
+        for name in ["GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM"] {
+            environment.push((name.into(), "1".into()));
+        }
         environment.extend(
             turn.environment
                 .into_iter()
@@ -397,6 +367,10 @@ impl Shared {
             Some(Err(fault)) => Err(unanswered(NoAnswer::Agent(fault))),
             None => {
                 let status = ran.status.map_err(|error| unanswered(NoAnswer::Io(error)))?;
+                let shifted = [EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP].map(i32::from);
+                if status.code().is_some_and(|code| shifted.contains(&code)) {
+                    return Err(unanswered(NoAnswer::Shifted));
+                }
                 let said = ran.complaint.trim();
                 let said =
                     if said.is_empty() { String::new() } else { format!(" {}", visible(said)) };
@@ -479,6 +453,7 @@ fn unanswered(error: NoAnswer) -> SessionError {
              ask you first"
                 .to_owned(),
         ),
+        NoAnswer::Shifted => Some("`ironcurtain start --continue` goes on with the session".to_owned()),
         _ => None,
     };
     SessionError::MessageFailed(Unanswered { error: Box::new(error), hint })

@@ -3,8 +3,11 @@
 //! The packages come from `scripts/test-packages`; where they are missing these tests say so and do nothing,
 //! except in CI.
 
+mod attempts;
 mod codex;
 mod installing;
+mod own_git;
+mod planting;
 mod turns;
 
 use std::path::PathBuf;

@@ -147,6 +147,7 @@ impl Ground {
             seen: Vec::new(),
             hidden: Vec::new(),
             absent: Vec::new(),
+            placed: Vec::new(),
             links: Vec::new(),
             follows_links: true,
             home: self.path("home"),

@@ -35,7 +35,7 @@ static N_LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// What this session tells the others.
 #[derive(Debug)]
-pub(super) struct Announced {
+pub(crate) struct Announced {
     directory: PathBuf,
     name: String,
     told: Mutex<Told>,
@@ -48,14 +48,14 @@ struct Told {
 }
 
 impl Announced {
-    pub(super) fn new(directory: PathBuf) -> Self {
+    pub(crate) fn new(directory: PathBuf) -> Self {
         let n = N_SESSIONS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{n}", std::process::id());
         Self { directory, name, told: Mutex::default() }
     }
 
     /// Tells that a server of this session may write in `roots` from now on.
-    pub(super) fn tell(&self, roots: &[CanonicalPath]) -> Result<(), FileError> {
+    pub(crate) fn tell(&self, roots: &[CanonicalPath]) -> Result<(), FileError> {
         let mut told = locked(&self.told);
         if told.lock.is_some() && roots.iter().all(|root| told.roots.contains(root)) {
             return Ok(());
@@ -75,14 +75,14 @@ impl Announced {
     }
 
     /// Returns where the last look at what a server may write is kept.
-    pub(super) fn new_look(&self) -> PathBuf {
+    pub(crate) fn new_look(&self) -> PathBuf {
         let n = N_LOOKS.fetch_add(1, Ordering::Relaxed);
         let now = SystemClock.now().unix_ms();
         self.at(&self.name, &format!("-{now}-{n}{LOOK_SUFFIX}"))
     }
 
     /// Returns the last looks of sessions that are over.
-    pub(super) fn looks_left(&self) -> Result<Vec<PathBuf>, FileError> {
+    pub(crate) fn looks_left(&self) -> Result<Vec<PathBuf>, FileError> {
         let names = file::names(&self.directory)?.unwrap_or_default();
         let mut left = Vec::new();
         for name in names.iter().filter_map(|name| name.to_str()) {
@@ -97,7 +97,7 @@ impl Announced {
     }
 
     /// Returns whether servers of another session may write at `paths`; also if that cannot be found out.
-    pub(super) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+    pub(crate) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
         let Ok(names) = file::names(&self.directory) else { return true };
         let names = names.unwrap_or_default();
         let names = names.iter().filter_map(|name| name.to_str()?.strip_suffix(LOCK));

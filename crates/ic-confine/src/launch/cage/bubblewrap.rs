@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 
 use super::super::{LaunchError, cannot, hold_ourselves};
 use super::{hold_seen, is_in_view, not_in_view, system};
-use crate::cage::{Access, CageSpec, Relaxation, Seen};
+use crate::cage::{Access, CageSpec, Placed, Relaxation, Seen};
 use crate::orders::{BecomeOrder, CageOrder, HoldOrder, Identity, Invocation};
 use crate::program;
 use crate::start::OURSELVES;
@@ -146,6 +146,13 @@ impl Words {
                 Access::Write => "--bind",
             };
             self.say([how.as_ref(), seen.path.as_os_str(), seen.path.as_os_str()]);
+        }
+        for Placed { from, at, access } in &spec.placed {
+            let how = match access {
+                Access::Read => "--ro-bind",
+                Access::Write => "--bind",
+            };
+            self.say([how.as_ref(), from.as_os_str(), at.as_os_str()]);
         }
         for link in spec.links.iter().filter(|link| !is_in_view(spec, &link.at)) {
             self.say(["--symlink".as_ref(), link.to.as_os_str(), link.at.as_os_str()]);

@@ -25,7 +25,7 @@ use rustix::mount::{
 
 use super::super::LaunchError;
 use super::{below_root, hold_seen, is_in_view, not_in_view, path_of, system};
-use crate::cage::{Access, CageSpec, Limits, Relaxation};
+use crate::cage::{Access, CageSpec, Limits, Placed, Relaxation};
 use crate::start::OURSELVES;
 use crate::sys;
 
@@ -159,6 +159,13 @@ fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
             Access::Write => written(spec),
         };
         trees.push(Tree::open(&seen.path, attributes | links)?);
+    }
+    for Placed { from, at, access } in &spec.placed {
+        let attributes = match access {
+            Access::Read => read_only,
+            Access::Write => written(spec),
+        };
+        trees.push(Tree { at: at.clone(), ..Tree::open(from, attributes)? });
     }
     Ok(trees)
 }

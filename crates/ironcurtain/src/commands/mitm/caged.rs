@@ -213,6 +213,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
         seen,
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         follows_links: true,
         home: environment.home()?.as_path().to_owned(),

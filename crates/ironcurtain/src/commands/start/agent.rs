@@ -229,6 +229,7 @@ fn parts(
             ..Limits::OFF
         },
         call_max: config.escalation_timeout + CALL_MARGIN,
+        locks: opened.home.locks(),
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ic_analysis::Inhabitant;
-use ic_backend::{AgentCage, AgentCageParts, Caged, CagedProgram};
+use ic_backend::{AgentCage, AgentCageParts, AgentGit, Caged, CagedProgram};
 use ic_confine::{CageSpec, ChildSpec, EXIT_EXCESS, Hold, Limits, Relaxation, Rung};
 use ic_judge::Judge;
 use ic_policy::artifact::Source;
@@ -420,6 +420,23 @@ fn an_agent_sees_nothing_that_is_not_on_the_list() {
         // The first of the cage, perhaps bubblewrap's own, and this one.
         assert!(listed("processes").len() <= 3, "{said}");
         assert_eq!(listed("uids"), ["1"]);
+    });
+}
+
+/// What is hidden may be in a commit, so there is no history where something in the tree is hidden.
+#[test]
+fn where_something_is_hidden_the_agent_has_no_git() {
+    on_rungs(AgentCage::works_on, |ground| async move {
+        let _host = furnish(&ground);
+        let judge = judge(&ground);
+        let mut cage = plan(&ground, &judge, Limits::AGENT);
+        let git = AgentGit::of(&judge, &ground.path("session/agent-git"), &RealDisk);
+        assert!(!cage.with_git(&git.expect("it is a repository")));
+        let code = "import os, sys\ntry:\n    print(os.listdir(sys.argv[1] + '/work/.git'))\n\
+                    except PermissionError:\n    print('closed')";
+        let (said, complained, _) = python(&ground, &cage, code).await;
+        let is_empty = ["closed", "[]"].contains(&said.trim());
+        assert!(is_empty && complained.is_empty(), "{}: {said}{complained}", ground.rung);
     });
 }
 

@@ -22,6 +22,7 @@ fn spec(unix_sockets: bool, has_doors: bool) -> CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         absent: Vec::new(),
+        placed: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: "/home/nobody".into(),
