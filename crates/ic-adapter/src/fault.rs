@@ -25,8 +25,15 @@ pub enum FaultKind {
 /// What is said of an account that may do no more.
 const QUOTA: [&str; 5] = ["quota", "rate limit", "rate_limit", "usage limit", "credit balance"];
 /// What is said of a fault that passes.
-const PASSING: [&str; 6] =
-    ["temporary", "overloaded", "timed out", "timeout", "connection error", "econnreset"];
+const PASSING: [&str; 7] = [
+    "temporary",
+    "overloaded",
+    "timed out",
+    "timeout",
+    "connection error",
+    "network error",
+    "econnreset",
+];
 
 impl Fault {
     /// Reads a provider's complaint in the words of an agent.

@@ -40,6 +40,7 @@ mod notify;
 pub mod proxy;
 pub mod questions;
 pub mod repository;
+mod script_tool;
 pub mod session;
 pub mod workbench;
 

@@ -8,6 +8,7 @@ mod conversation;
 mod greeting;
 mod here;
 mod notes;
+mod offer;
 mod repository;
 mod resume;
 
@@ -15,7 +16,6 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_adapter::Adapter;
 use ic_agent::Limits;
 use ic_home::{Environment, Home};
 use ic_model::ModelName;
@@ -66,6 +66,12 @@ pub(crate) struct StartArgs {
     /// policy. `--list-agents` shows which there are.
     #[arg(long, value_name = "A", conflicts_with = "repo")]
     agent: Option<String>,
+    /// Offer the agent one tool that runs TypeScript, in which all tools are functions, instead of each tool
+    ///
+    /// Every call is judged as ever, and the list of tools takes far less of the model's context. The
+    /// built-in agent always works like that.
+    #[arg(long, requires = "agent")]
+    code_mode: bool,
     /// List the agents and which are installed, then exit
     #[arg(long)]
     list_agents: bool,
@@ -143,7 +149,19 @@ pub(crate) fn run(
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
     };
     let runtime = runtime()?;
-    let actor = Actor::choose(adapter, args.model.as_deref(), environment, screen)?;
+    let wanted = adapter.map(|adapter| agent::Wanted {
+        adapter,
+        model: args.model.as_deref(),
+        is_code_mode: args.code_mode,
+        is_scripted: args.json,
+    });
+    let actor = match wanted {
+        None => Actor::BuiltIn(Thinker::choose(args.model.as_deref(), environment)?),
+        Some(wanted) => match agent::Chosen::find(&wanted, environment, &runtime, screen)? {
+            Some(chosen) => Actor::Other(Box::new(chosen)),
+            None => return Ok(Exit::Cancelled),
+        },
+    };
     if task.is_none() && resumed.is_none() && actor.is_without_key() {
         greeting::greet_once(environment, &runtime, screen)?;
     }
@@ -198,19 +216,6 @@ enum Actor {
 }
 
 impl Actor {
-    /// Finds what the agent needs, before anything is made.
-    fn choose(
-        adapter: Option<&'static dyn Adapter>,
-        model: Option<&str>,
-        environment: &Environment,
-        screen: &mut Screen,
-    ) -> Result<Self, Failure> {
-        let Some(adapter) = adapter else {
-            return Ok(Self::BuiltIn(Thinker::choose(model, environment)?));
-        };
-        Ok(Self::Other(Box::new(agent::Chosen::find(adapter, model, environment, screen)?)))
-    }
-
     fn is_without_key(&self) -> bool {
         matches!(self, Self::BuiltIn(thinker) if thinker.is_without_key)
     }
