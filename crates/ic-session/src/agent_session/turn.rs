@@ -347,7 +347,7 @@ impl Shared {
     fn outcome(&self, ran: Ran) -> Result<String, SessionError> {
         let outcome = ran.heard.outcome;
         if !matches!(outcome, Some(Ok(_))) && self.parts.gate_news.is_exhausted() {
-            return Err(SessionError::BudgetExhausted(self.exhausted()));
+            return Err(SessionError::SessionBudgetExhausted(self.exhausted()));
         }
         match outcome {
             Some(Ok(_)) if !ran.has_opened => Err(unanswered(NoAnswer::NoMcp)),

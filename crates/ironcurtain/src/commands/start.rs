@@ -429,7 +429,9 @@ fn report(
             })
         }
         Err(SessionError::Cancelled) => Ok(Exit::Cancelled),
-        Err(error @ SessionError::BudgetExhausted(_)) => {
+        Err(
+            error @ (SessionError::BudgetExhausted(_) | SessionError::SessionBudgetExhausted(_)),
+        ) => {
             screen.warning(&error.to_string());
             if let Some(hint) = error.hint() {
                 screen.notice(&hint);
@@ -470,7 +472,8 @@ fn failed(error: SessionError) -> Failure {
         | SessionError::Closed
         | SessionError::Cancelled
         | SessionError::MessageFailed(_)
-        | SessionError::BudgetExhausted(_)) => {
+        | SessionError::BudgetExhausted(_)
+        | SessionError::SessionBudgetExhausted(_)) => {
             let failure = Failure::environment(error.to_string());
             match error.hint() {
                 Some(hint) => failure.with_hint(hint),

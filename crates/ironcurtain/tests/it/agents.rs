@@ -6,6 +6,8 @@
 mod every;
 mod installing;
 mod row;
+mod spending;
+mod tools;
 mod turns;
 
 use std::path::PathBuf;
@@ -81,7 +83,8 @@ impl Stage {
 /// Writes down that an agent is installed, without copying hundreds of megabytes for each test.
 fn register(place: &Place, agent: &str, program: &std::path::Path) {
     let program: PathBuf = program.canonicalize().unwrap();
-    let record = json!({"version": "2.1.325", "source": "the packages of the tests",
+    let version = ic_adapter::find(agent).unwrap().package().version;
+    let record = json!({"version": version, "source": "the packages of the tests",
         "integrity": "checked by npm", "program": program});
     assert_eq!(place.run(["agents", "list"]).code, 0);
     let directory = format!("home/.ironcurtain/agents/{agent}");

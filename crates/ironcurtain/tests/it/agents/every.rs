@@ -94,7 +94,7 @@ mod cases {
         let all: Vec<String> = requests.iter().map(|it| it.body.to_string()).collect();
         assert!(all.iter().any(|it| it.contains("what was there")), "{all:?}");
         let last = all.last().unwrap();
-        assert!(last.contains("DENIED: ") && !last.contains("a key of the user"), "{last}");
+        assert!(is_denied(last) && !last.contains("a key of the user"), "{last}");
         assert!(output.stderr.contains("filesystem.read_text_file"), "{}", output.stderr);
         assert!(output.stderr.contains("1 call made, 1 refused"), "{}", output.stderr);
         let decided: Vec<_> = records(&stage.place)
@@ -113,7 +113,12 @@ mod cases {
     pub(super) fn a_call_that_waits_is_denied_from_another_terminal(row: &'static Row) {
         let Some((stage, told)) = answered_elsewhere(row, "deny") else { return };
         assert_eq!(stage.read("home/Documents/b.txt"), None);
-        assert!(told.contains("DENIED: "), "{told}");
+        assert!(is_denied(&told), "{told}");
+    }
+
+    /// Returns whether a model was told of a denial; Codex shows the structured part of a result alone.
+    fn is_denied(told: &str) -> bool {
+        told.contains("DENIED: ") || told.contains(r#"\"decision\":\"deny\""#)
     }
 
     /// Lets a call wait and be answered; returns what the model was told then.
