@@ -123,33 +123,17 @@ pub(crate) fn run(
         let mut at_end = None;
         let code_mode = open::CodeMode::of(args.code_mode);
         let wanted = Some((wanted, name));
+        let opener =
+            Opener { wanted, offered, wait, code_mode, at_end: &mut at_end, environment, screen };
         let ended = match &socket {
             None => {
                 let (reader, writer) = streams()?;
-                let opener = Opener {
-                    wanted,
-                    offered,
-                    wait,
-                    code_mode,
-                    at_end: &mut at_end,
-                    environment,
-                    screen,
-                };
                 serve(reader, writer, opener, &stop).await
             }
             Some(path) => {
                 let socket = Socket::bind(path.as_path()).await.map_err(no_socket)?;
                 let shown = path.as_path().display();
-                screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
-                let opener = Opener {
-                    wanted,
-                    offered,
-                    wait,
-                    code_mode,
-                    at_end: &mut at_end,
-                    environment,
-                    screen,
-                };
+                opener.screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
                 clients::serve_all(socket, opener, &stop).await
             }
         };

@@ -16,6 +16,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ic_adapter::Adapter;
 use ic_agent::Limits;
 use ic_home::{Environment, Home};
 use ic_model::ModelName;
@@ -30,6 +31,7 @@ use ic_session::{
 };
 use ic_store::Metadata;
 use ic_types::{SessionId, SessionName};
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::config::home;
@@ -149,18 +151,8 @@ pub(crate) fn run(
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
     };
     let runtime = runtime()?;
-    let wanted = adapter.map(|adapter| agent::Wanted {
-        adapter,
-        model: args.model.as_deref(),
-        is_code_mode: args.code_mode,
-        is_scripted: args.json,
-    });
-    let actor = match wanted {
-        None => Actor::BuiltIn(Thinker::choose(args.model.as_deref(), environment)?),
-        Some(wanted) => match agent::Chosen::find(&wanted, environment, &runtime, screen)? {
-            Some(chosen) => Actor::Other(Box::new(chosen)),
-            None => return Ok(Exit::Cancelled),
-        },
+    let Some(actor) = Actor::choose(adapter, args, environment, &runtime, screen)? else {
+        return Ok(Exit::Cancelled);
     };
     if task.is_none() && resumed.is_none() && actor.is_without_key() {
         greeting::greet_once(environment, &runtime, screen)?;
@@ -216,6 +208,24 @@ enum Actor {
 }
 
 impl Actor {
+    /// Finds what the agent needs, before anything is made; `None` if the person does not want to go on.
+    fn choose(
+        adapter: Option<&'static dyn Adapter>,
+        args: &StartArgs,
+        environment: &Environment,
+        runtime: &Runtime,
+        screen: &mut Screen,
+    ) -> Result<Option<Self>, Failure> {
+        let model = args.model.as_deref();
+        let Some(adapter) = adapter else {
+            return Ok(Some(Self::BuiltIn(Thinker::choose(model, environment)?)));
+        };
+        let wanted =
+            agent::Wanted { adapter, model, is_code_mode: args.code_mode, is_scripted: args.json };
+        let chosen = agent::Chosen::find(&wanted, environment, runtime, screen)?;
+        Ok(chosen.map(|chosen| Self::Other(Box::new(chosen))))
+    }
+
     fn is_without_key(&self) -> bool {
         matches!(self, Self::BuiltIn(thinker) if thinker.is_without_key)
     }
@@ -398,7 +408,7 @@ pub(super) async fn open(
 }
 
 /// Makes the runtime that a session lives in.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -141,10 +141,8 @@ impl Header {
     /// Reads the next one; there is none after a block of nothing, or at the end.
     fn read(reader: &mut impl Read) -> Result<Option<Self>, String> {
         let mut block = [0; BLOCK];
-        match reader.read_exact(&mut block) {
-            Ok(()) => {}
-            Err(error) => return Err(format!("it ends too early ({error})")),
-        }
+        let read = reader.read_exact(&mut block);
+        read.map_err(|error| format!("it ends too early ({error})"))?;
         if block.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
