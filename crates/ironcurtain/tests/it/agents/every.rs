@@ -1,6 +1,6 @@
 //! What every real agent has to do, one case each, tried with all of them.
 
-use ic_testkit::provider::{Fault, KEY, Reply};
+use ic_testkit::provider::{Fault, KEY, Reply, Request};
 use ic_testkit::proxy::{Process, records};
 use rustix::process::Signal;
 use serde_json::json;
@@ -62,7 +62,7 @@ fn an_agent_writes_a_file_with_its_own_tools_and_answers(row: &'static Row) {
     let told = stage.last_request();
     assert!(told.contains("No such file or directory"), "{told}");
     assert!(told.contains("HTTPS_PROXY=http://127.0.0.1:") && !told.contains(KEY), "{told}");
-    let asked = stage.provider.requests().into_iter().filter(|it| it.offers_tools());
+    let asked = stage.provider.requests().into_iter().filter(Request::offers_tools);
     let asked: Vec<String> = asked.map(|it| it.body.to_string()).collect();
     assert!(asked.iter().all(|it| it.contains("You run inside IronCurtain")), "{asked:?}");
     assert!(asked.iter().all(|it| it.contains("filesystem__read_text_file")), "{asked:?}");
