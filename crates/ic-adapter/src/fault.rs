@@ -25,8 +25,16 @@ pub enum FaultKind {
 /// What is said of an account that may do no more.
 const QUOTA: [&str; 5] = ["quota", "rate limit", "rate_limit", "usage limit", "credit balance"];
 /// What is said of a fault that passes.
-const PASSING: [&str; 6] =
-    ["temporary", "overloaded", "timed out", "timeout", "connection error", "econnreset"];
+const PASSING: [&str; 8] = [
+    "temporary",
+    "overloaded",
+    "at capacity",
+    "timed out",
+    "timeout",
+    "connection error",
+    "network error",
+    "econnreset",
+];
 
 impl Fault {
     /// Reads a provider's complaint in the words of an agent.
@@ -89,6 +97,7 @@ mod tests {
             ("API Error: 429 {\"type\":\"error\"}", FaultKind::Quota),
             ("API Error: 529 Overloaded", FaultKind::Transient),
             ("API Error: Connection error.", FaultKind::Transient),
+            ("Selected model is at capacity. Please try a different model.", FaultKind::Transient),
             ("Your credit balance is too low", FaultKind::Quota),
             ("unexpected status 500 Internal Server Error", FaultKind::Transient),
             ("API Error: 403 the budget of this session is used up", FaultKind::Other),

@@ -18,6 +18,8 @@
 pub mod claude_code;
 pub mod codex;
 pub mod fault;
+pub mod goose;
+pub mod opencode;
 pub mod orientation;
 
 use std::fmt;
@@ -29,11 +31,13 @@ use ic_types::Provider;
 pub use claude_code::ClaudeCode;
 pub use codex::Codex;
 pub use fault::{Fault, FaultKind};
+pub use goose::Goose;
+pub use opencode::OpenCode;
 
 /// The name under which every agent knows our MCP server.
 pub const MCP_SERVER: &str = "ironcurtain";
 /// All agents that are known.
-pub const ALL: [&dyn Adapter; 2] = [&ClaudeCode, &Codex];
+pub const ALL: [&dyn Adapter; 4] = [&ClaudeCode, &Codex, &OpenCode, &Goose];
 
 /// How one kind of agent is run.
 pub trait Adapter: fmt::Debug + Send + Sync {
@@ -57,6 +61,11 @@ pub trait Adapter: fmt::Debug + Send + Sync {
 
     /// Reads a line of its standard output.
     fn read(&self, line: &str) -> Vec<Said>;
+
+    /// Returns whether it complains that it has no conversation to go on with; then the turn is begun anew.
+    fn has_no_conversation(&self, _complaint: &str) -> bool {
+        false
+    }
 }
 
 /// The package of the npm registry that holds an agent's program.
@@ -91,6 +100,8 @@ pub struct Stage<'a> {
     pub call_max: Duration,
     /// What the agent is told about where it is.
     pub orientation: &'a str,
+    /// Whether there was a turn before, for agents that have to be told.
+    pub goes_on: bool,
 }
 
 /// A file that an agent needs.
@@ -129,8 +140,17 @@ pub struct TurnCommand {
 pub enum Said {
     /// Text for the person.
     Text(String),
+    /// A piece of a text for the person, which goes on until something else is said.
+    Piece {
+        /// The message that it belongs to.
+        of: String,
+        /// What is added to it.
+        text: String,
+    },
     /// It uses a tool of its own; ours are seen when they are called.
     UsesTool(String),
+    /// Something went wrong; unless more is said, the turn has no answer, however it ends.
+    Failed(Fault),
     /// The turn has ended.
     Ended(TurnEnd),
 }

@@ -11,6 +11,8 @@ pub struct Surroundings<'a> {
     pub servers: &'a [String],
     /// Places in the workspace that it can read but not change.
     pub read_only: &'a [String],
+    /// Whether it has one tool that runs scripts, instead of all others.
+    pub is_code_mode: bool,
 }
 
 /// The most places that are listed.
@@ -18,7 +20,7 @@ const PLACES_MAX: usize = 30;
 
 /// Writes the orientation.
 pub fn orientation(surroundings: &Surroundings<'_>) -> String {
-    let Surroundings { workspace, servers, read_only } = surroundings;
+    let Surroundings { workspace, servers, read_only, is_code_mode } = surroundings;
     let mut text = format!(
         "You run inside IronCurtain, which confines you and checks what you do.\n\
          \n\
@@ -32,6 +34,12 @@ pub fn orientation(surroundings: &Surroundings<'_>) -> String {
     );
     if !servers.is_empty() {
         text.extend([" (", &servers.join(", "), ")"]);
+    }
+    if *is_code_mode {
+        text.push_str(
+            ". Its one tool, run_script, runs TypeScript in which they are functions: \
+             server.tool({...}); help() lists them",
+        );
     }
     text.push_str(
         ". A policy decides about each of their calls: it is allowed, denied, or the user is asked for \
@@ -64,21 +72,32 @@ mod tests {
     fn an_orientation_says_what_is_allowed_and_where() {
         let (servers, read_only) =
             (["filesystem".to_owned(), "git".to_owned()], [".git".to_owned()]);
-        let surroundings =
-            Surroundings { workspace: "/w", servers: &servers, read_only: &read_only };
+        let surroundings = Surroundings {
+            workspace: "/w",
+            servers: &servers,
+            read_only: &read_only,
+            is_code_mode: false,
+        };
         let text = orientation(&surroundings);
         for part in ["workspace is /w", "no network", "(filesystem, git)", "denied call", ": .git."]
         {
             assert!(text.contains(part), "{part}: {text}");
         }
         let none = orientation(&Surroundings { read_only: &[], ..surroundings });
-        assert!(!none.contains("These are read-only"), "{none}");
+        assert!(!none.contains("These are read-only") && !none.contains("run_script"), "{none}");
+        let code = orientation(&Surroundings { is_code_mode: true, ..surroundings });
+        assert!(code.contains("one tool, run_script, runs TypeScript"), "{code}");
     }
 
     #[test]
     fn a_long_list_is_cut() {
         let many: Vec<String> = (0..40).map(|it| format!("place-{it}")).collect();
-        let text = orientation(&Surroundings { workspace: "/w", servers: &[], read_only: &many });
+        let text = orientation(&Surroundings {
+            workspace: "/w",
+            servers: &[],
+            read_only: &many,
+            is_code_mode: false,
+        });
         assert!(text.contains("place-29 and more.") && !text.contains("place-30"), "{text}");
     }
 }

@@ -12,6 +12,7 @@ mod calls;
 mod era;
 mod flights;
 mod listener;
+mod scripts;
 mod writer;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,7 @@ use era::Era;
 use flights::Flights;
 pub use ic_backend::caller::Slow;
 use listener::Listener;
+pub use scripts::{RUN_SCRIPT, Running, ScriptTool};
 
 /// The longest message that is read on the thread that serves everybody.
 const PARSED_HERE_BYTES_MAX: usize = 64 << 10;
@@ -70,6 +72,11 @@ pub trait Open {
 
     /// Returns who is told of each call of a tool, if somebody is.
     fn watcher(&self) -> Option<Arc<dyn CallWatcher>> {
+        None
+    }
+
+    /// Returns the one tool that is offered instead of all others, if it is; asked once there is a session.
+    fn script_tool(&self) -> Option<Arc<dyn ScriptTool>> {
         None
     }
 

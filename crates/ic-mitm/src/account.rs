@@ -20,7 +20,7 @@ pub struct Budget {
     pub cost_max: Option<Cost>,
     /// Tokens.
     pub tokens_max: Option<u64>,
-    /// Time since the gate was opened.
+    /// Time for which the gate is open.
     pub duration_max: Option<Duration>,
 }
 
@@ -35,22 +35,40 @@ pub struct Spent {
     pub cost: Cost,
 }
 
+/// What a session has used in earlier processes, which counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Earlier {
+    /// What its requests took.
+    pub spent: Spent,
+    /// For how long its gate was open.
+    pub open: Duration,
+}
+
+impl Earlier {
+    /// Returns what a new session has used.
+    pub fn nothing() -> Self {
+        let spent = Spent { n_requests: 0, usage: Usage::default(), cost: Cost::ZERO };
+        Self { spent, open: Duration::ZERO }
+    }
+}
+
 /// The account of a session.
 #[derive(Debug)]
 pub struct Account {
     provider: Provider,
     budget: Budget,
     opened: Instant,
+    open_earlier: Duration,
     spent: Mutex<Spent>,
     known: Mutex<HashMap<String, Known>>,
 }
 
 impl Account {
-    /// Opens an account.
-    pub fn new(provider: Provider, budget: Budget) -> Self {
-        let spent = Spent { n_requests: 0, usage: Usage::default(), cost: Cost::ZERO };
-        let (opened, spent) = (Instant::now(), Mutex::new(spent));
-        Self { provider, budget, opened, spent, known: Mutex::default() }
+    /// Opens an account, which goes on with what was used earlier.
+    pub fn new(provider: Provider, budget: Budget, earlier: Earlier) -> Self {
+        let (opened, spent) = (Instant::now(), Mutex::new(earlier.spent));
+        let open_earlier = earlier.open;
+        Self { provider, budget, opened, open_earlier, spent, known: Mutex::default() }
     }
 
     /// Refuses the next request if the budget is used up.
@@ -59,7 +77,7 @@ impl Account {
         if let Some(max) = self.budget.cost_max.filter(|max| *max <= spent.cost) {
             return Err(Refusal::Budget(format!("{} of {max}", spent.cost)));
         }
-        let open = self.opened.elapsed();
+        let open = self.open_earlier + self.opened.elapsed();
         if let Some(max) = self.budget.duration_max.filter(|max| *max <= open) {
             let (open, max) = (open.as_secs(), max.as_secs());
             return Err(Refusal::Budget(format!("{open} of {max} seconds")));
@@ -122,7 +140,7 @@ mod tests {
             tokens_max: None,
             duration_max: None,
         };
-        let account = Account::new(Provider::Anthropic, budget);
+        let account = Account::new(Provider::Anthropic, budget, Earlier::nothing());
         assert!(account.check().is_ok());
         assert_eq!(account.charge("claude-sonnet-4-6", usage(1, 0)).billionths(), 3_000);
         assert!(account.check().is_ok());
@@ -131,7 +149,7 @@ mod tests {
         assert!(matches!(refused, Refusal::Budget(_)), "{refused}");
         assert_eq!(account.spent().n_requests, 2);
         let budget = Budget { cost_max: None, tokens_max: Some(10), duration_max: None };
-        let account = Account::new(Provider::OpenAiCompatible, budget);
+        let account = Account::new(Provider::OpenAiCompatible, budget, Earlier::nothing());
         account.charge("local", usage(9, 0));
         assert!(account.check().is_ok());
         account.charge("local", usage(0, 1));
@@ -142,7 +160,7 @@ mod tests {
     async fn a_session_that_is_too_long_is_refused_the_next_request() {
         let max = Duration::from_secs(90);
         let budget = Budget { cost_max: None, tokens_max: None, duration_max: Some(max) };
-        let account = Account::new(Provider::Anthropic, budget);
+        let account = Account::new(Provider::Anthropic, budget, Earlier::nothing());
         tokio::time::advance(Duration::from_secs(89)).await;
         assert!(account.check().is_ok());
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -155,11 +173,33 @@ mod tests {
         let account = Account::new(
             Provider::Anthropic,
             Budget { cost_max: None, tokens_max: None, duration_max: None },
+            Earlier::nothing(),
         );
         let dearest = account.charge("claude-nobody", usage(0, 1));
         for odd in ["", "a b", "\n"] {
             assert_eq!(account.charge(odd, usage(0, 1)), dearest, "{odd:?}");
         }
         assert!(Cost::ZERO < dearest);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_used_earlier_counts() {
+        let spent = Spent { n_requests: 3, usage: usage(6, 3), cost: Cost::from_billionths(500) };
+        let earlier = Earlier { spent, open: Duration::from_secs(60) };
+        for (cost, tokens, seconds, is_left) in [
+            (Some(501), Some(10), Some(61), true),
+            (Some(500), None, None, false),
+            (None, Some(9), None, false),
+            (None, None, Some(60), false),
+        ] {
+            let budget = Budget {
+                cost_max: cost.map(Cost::from_billionths),
+                tokens_max: tokens,
+                duration_max: seconds.map(Duration::from_secs),
+            };
+            let account = Account::new(Provider::Anthropic, budget, earlier);
+            assert_eq!(account.check().is_ok(), is_left, "{budget:?}");
+            assert_eq!(account.spent(), spent);
+        }
     }
 }

@@ -13,7 +13,7 @@ use ic_home::environment::Network;
 use ic_types::{InvalidName, Provider, ServerName, locked};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::account::{Account, Budget};
+use crate::account::{Account, Budget, Earlier};
 use crate::authority::Authority;
 use crate::credential::FakeKey;
 use crate::headers::Named;
@@ -39,6 +39,8 @@ pub struct GateSpec {
     pub allow_keys: Vec<String>,
     /// What the session may use.
     pub budget: Budget,
+    /// What the session has used of it in earlier processes.
+    pub earlier: Earlier,
     /// How much it may do at once.
     pub limits: Limits,
     /// Who vouches for the gate.
@@ -130,7 +132,7 @@ impl Gate {
             needles: Mutex::new(Arc::new(needles)),
             pay: spec.pay,
             allow_keys: spec.allow_keys,
-            account: Account::new(spec.provider, spec.budget),
+            account: Account::new(spec.provider, spec.budget, spec.earlier),
             limits: spec.limits,
             requests: Arc::new(Semaphore::new(spec.limits.requests_max)),
             leaves: Leaves::new(spec.authority, vec![rules.host.to_owned()], spec.clock),

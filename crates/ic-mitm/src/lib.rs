@@ -54,7 +54,7 @@ pub mod trial;
 pub mod tunnel;
 pub mod upstream;
 
-pub use account::{Account, Budget, Spent};
+pub use account::{Account, Budget, Earlier, Spent};
 pub use authority::{Authority, AuthorityError};
 pub use credential::FakeKey;
 pub use gate::{Gate, GateError, GateSpec, Pay};

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::account::Budget;
+use crate::account::{Budget, Earlier};
 use crate::authority::Authority;
 use crate::gate::{Gate, GateSpec, Pay};
 use crate::key::RealKey;
@@ -91,6 +91,7 @@ fn open(home: &Home, clock: Arc<dyn Clock>, provider: SocketAddr) -> Result<Arc<
         pay: Pay::Key(RealKey::new(Arc::new(Secret::new(KEY.to_owned())))),
         allow_keys: Vec::new(),
         budget: Budget { cost_max: None, tokens_max: None, duration_max: None },
+        earlier: Earlier::nothing(),
         limits: Limits::SESSION,
         authority,
         egress: Egress::new(Arc::new(SystemResolver::new()), Arc::new(Unkept), TaskTracker::new()),

@@ -12,6 +12,7 @@ use ic_confine::{ChildSpec, Launcher};
 use ic_home::config::{ApiKeys, AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_inventory::servers_file::{PathKey, ServersFile};
+use ic_mitm::RealKey;
 use ic_policy::SandboxKind;
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
@@ -139,12 +140,13 @@ impl SessionWanted<'_> {
         let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
-        let keys = taken(&mut config.api_keys);
+        let keys = taken(&mut config.api_keys).into_iter().flatten();
+        let keys = keys.chain(login_tokens(&config));
         let sandbox = loaded.sandbox();
         let variables = environment.server_variables(asked);
         let headers = loaded.servers.iter();
         let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
-        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
+        let redactor = Arc::new(Redactor::new(keys.chain(headers)));
         ic_trace::hide(&redactor);
         let notify = notifier(&config, &loaded, environment, &mut header.warnings);
         let opening = Opening {
@@ -262,6 +264,13 @@ fn lent_directories(servers: &ServersFile, environment: &Environment) -> Vec<Can
 fn taken(keys: &mut ApiKeys) -> [Option<Arc<Secret<String>>>; 4] {
     let ApiKeys { anthropic, openai, google, openai_compatible } = keys;
     [anthropic.take(), openai.take(), google.take(), openai_compatible.take()]
+}
+
+/// Returns the logins of agents that are tokens, and not paths of files that hold one.
+fn login_tokens(config: &Config) -> Vec<Arc<Secret<String>>> {
+    let logins = config.agent.logins.values();
+    let tokens = logins.filter(|it| RealKey::new(Arc::clone(it)).as_path().is_none());
+    tokens.cloned().collect()
 }
 
 /// Returns the program that calls the user, if there is one; why it is not run is a warning.

@@ -11,6 +11,7 @@
 
 mod doors;
 mod gate_news;
+mod listening;
 mod own_git;
 mod planted;
 mod turn;
@@ -25,7 +26,7 @@ use ic_agent::{Diagnostic, Limits, Snapshot};
 use ic_audit::Redactor;
 use ic_backend::{AgentWatch, Witness as _};
 use ic_broker::Broker;
-use ic_confine::{Launcher, Rung};
+use ic_confine::{Confinement, Launcher, Rung};
 use ic_escalation::{Pending, Reply, Told};
 use ic_mitm::Gate;
 use ic_model::Message;
@@ -42,6 +43,7 @@ use crate::end::{End, Owned};
 use crate::ground::{Ground, Identity};
 use crate::news::{Event, News};
 use crate::questions::Questions;
+use crate::script_tool::RunScript;
 use crate::session::{
     self, Answering, Closing, Info, ResolveError, SessionError, SessionHandle, Status, Turn,
 };
@@ -91,6 +93,8 @@ pub struct AgentParts {
     pub call_max: Duration,
     /// The directory of the locks that all sessions have in common.
     pub locks: PathBuf,
+    /// Whether it is offered one tool that runs scripts, instead of all others.
+    pub is_code_mode: bool,
 }
 
 /// What the turns of a session share with its observers.
@@ -100,6 +104,8 @@ struct Shared {
     identity: Identity,
     directory: SessionDirectory,
     broker: Arc<Broker>,
+    /// What runs scripts, in code mode.
+    scripts: Option<Arc<RunScript>>,
     news: Arc<News>,
     questions: Questions,
     redactor: Arc<Redactor>,
@@ -139,6 +145,10 @@ impl AgentSession {
         let Ground { identity, directory, broker, log, desk, redactor } = ground;
         let questions = Questions::of(desk.entry().clone());
         let tasks = parts.connections.clone();
+        let scripts = parts.is_code_mode.then(|| {
+            let workers = (parts.launcher.clone(), Confinement::Cage(parts.rung));
+            RunScript::new((&broker, &redactor), &news, workers, &directory)
+        });
         let end = End::of(Owned { desk, broker: Arc::clone(&broker), log, tasks });
         let (turns, created_at) = (found.stored.turns.clone(), found.stored.metadata.created_at);
         let messages = found.stored.messages.clone();
@@ -172,6 +182,7 @@ impl AgentSession {
             identity,
             directory,
             broker,
+            scripts,
             news,
             questions,
             redactor,
@@ -236,7 +247,15 @@ impl SessionHandle for AgentSession {
             self.tasks.wait().await;
             let messages = locked(&self.shared.state).messages.clone();
             let saved = self.shared.conversation.close(Some(&messages));
-            self.shared.end.reach(async {}).await.map_err(SessionError::CloseFailed)?;
+            let before = async {
+                if let Some(scripts) = &self.shared.scripts {
+                    // Its calls end with it, and so do their records.
+                    scripts.close().await;
+                    scripts.tasks().close();
+                    scripts.tasks().wait().await;
+                }
+            };
+            self.shared.end.reach(before).await.map_err(SessionError::CloseFailed)?;
             saved.map_err(SessionError::NotSaved)
         })
     }

@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`session`] (the traits), [`directory`] (where a session is kept), [`desk`] and
 //! [`ground`] (what every session stands on), `end` (how every session ends), [`proxy`] (a client's),
-//! [`workbench`] and `calls` (how code runs under policy),
+//! [`workbench`] and `calls` (how code runs under policy), `script_tool` (the same for clients in code mode),
 //! `discretion`, `code` and [`built_in`] (the agent), [`agent_session`] (an agent of others), [`repository`] (what a person lets it begin
 //! with), [`news`] and [`questions`] (what is told and asked),
 //! `notify` (how the user is called), [`journal`].
@@ -40,6 +40,7 @@ mod notify;
 pub mod proxy;
 pub mod questions;
 pub mod repository;
+mod script_tool;
 pub mod session;
 pub mod workbench;
 

@@ -137,6 +137,9 @@ pub enum SessionError {
     /// The turn has used what it may use.
     #[error("{}", TurnError::BudgetExhausted(*.0))]
     BudgetExhausted(Spent),
+    /// The session of an agent of others has used up what it may use, over all of its turns.
+    #[error("the budget of this session is used up ({0})")]
+    SessionBudgetExhausted(Spent),
 }
 
 /// Why a message has no answer: the error of whatever agent it was for.
@@ -170,7 +173,7 @@ impl SessionError {
             Self::Closed | Self::CloseFailed(_) => "SESSION_CLOSED",
             Self::InitFailed { .. } => "SESSION_INIT_FAILED",
             Self::MessageFailed(_) | Self::Cancelled | Self::NotSaved(_) => "MESSAGE_FAILED",
-            Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",
+            Self::BudgetExhausted(_) | Self::SessionBudgetExhausted(_) => "BUDGET_EXHAUSTED",
         }
     }
 
@@ -181,6 +184,11 @@ impl SessionError {
             Self::BudgetExhausted(_) => Some(
                 "what was done is done; `ironcurtain config list` shows the keys of `budget`, \
                  which set the limits"
+                    .to_owned(),
+            ),
+            Self::SessionBudgetExhausted(_) => Some(
+                "what was done is done; `agent.budget` sets the limits of a session, and a new session \
+                 has a new budget"
                     .to_owned(),
             ),
             Self::NotReady(_)

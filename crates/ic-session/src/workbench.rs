@@ -172,7 +172,7 @@ impl Drop for Workbench {
     }
 }
 
-fn hold(confinement: Confinement, scratch: PathBuf) -> Hold {
+pub(crate) fn hold(confinement: Confinement, scratch: PathBuf) -> Hold {
     match confinement {
         Confinement::Cage(rung) => Hold::Caged(rung, cage(scratch)),
         Confinement::None => Hold::Free,

@@ -5,13 +5,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use ic_audit::REPORTED_ERROR;
 use ic_audit::read::{Record, Records};
+use ic_mitm::Earlier;
 use ic_model::Cost;
-use ic_types::{Json, Object};
+use ic_types::{Json, Object, Timestamp};
 
-use crate::spent::ByModel;
+use crate::spent::{ByModel, Spent};
 
 /// What is changed is named by these roles.
 const CHANGING: [&str; 2] = ["write-path", "delete-path"];
@@ -89,6 +91,38 @@ impl Ledger {
     pub(crate) fn cost(&self) -> Cost {
         self.models.cost()
     }
+}
+
+/// Reads from the record at `path` what a session used before it was opened last; `None` if that cannot be read.
+///
+/// A process that was killed counts until its last record.
+pub(crate) fn earlier(path: &Path) -> Option<Earlier> {
+    let (mut earlier, mut since_opening) = (Earlier::nothing(), Earlier::nothing());
+    let mut opened: Option<u64> = None;
+    for record in Records::open(path).ok()? {
+        let record = record.ok()?;
+        let at = record.text("timestamp")?.parse::<Timestamp>().ok()?.unix_ms();
+        if is_opening(&record) {
+            add(&mut earlier, &since_opening);
+            (since_opening, opened) = (Earlier::nothing(), Some(at));
+        }
+        let opened = *opened.get_or_insert(at);
+        since_opening.open = Duration::from_millis(at.saturating_sub(opened));
+        if let Some((_, spent)) = Spent::of(&record) {
+            let sum = &mut since_opening.spent;
+            sum.n_requests += spent.n_requests;
+            sum.usage += spent.usage;
+            sum.cost = sum.cost.plus(spent.cost());
+        }
+    }
+    Some(earlier)
+}
+
+fn add(sum: &mut Earlier, more: &Earlier) {
+    sum.spent.n_requests += more.spent.n_requests;
+    sum.spent.usage += more.spent.usage;
+    sum.spent.cost = sum.spent.cost.plus(more.spent.cost);
+    sum.open += more.open;
 }
 
 /// Says it for people: `3 calls made, 1 denied, 1 approved by a person, 2 files changed, $0.0000`.
@@ -184,5 +218,39 @@ mod tests {
         }
         file::replace_unsynced(&path, b"no record\n").unwrap();
         assert!(Ledger::read(&path, Since::TheBeginning).is_none());
+    }
+
+    #[test]
+    fn what_was_used_before_the_last_opening_is_summed_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let at = |seconds: u64| Timestamp::from_unix_ms(1_700_000_000_000 + seconds * 1000);
+        let opened = |seconds: u64| {
+            let at = at(seconds);
+            format!(r#"{{"timestamp":"{at}","kind":"session","arguments":{{"event":"opened"}}}}"#)
+        };
+        let llm = |seconds: u64, event: &str| {
+            let at = at(seconds);
+            format!(
+                r#"{{"timestamp":"{at}","kind":"llm","arguments":{{"event":"{event}","model":"m","promptTokens":100,"completionTokens":10,"costBillionths":500}}}}"#
+            )
+        };
+        let lines = [
+            opened(0),
+            llm(5, "asked"),
+            llm(7, "ended"),
+            // Killed; the time until the next opening is not the session's.
+            opened(1000),
+            llm(1020, "ended"),
+            opened(5000),
+            llm(5001, "ended"),
+        ];
+        let text = lines.map(|it| format!("{it}\n")).concat();
+        file::replace_unsynced(&path, text.as_bytes()).unwrap();
+        let Earlier { spent, open } = earlier(&path).unwrap();
+        assert_eq!((spent.n_requests, spent.usage.total()), (2, 220));
+        assert_eq!((spent.cost.billionths(), open), (1000, Duration::from_secs(27)));
+        file::replace_unsynced(&path, b"no record\n").unwrap();
+        assert_eq!(earlier(&path), None);
     }
 }

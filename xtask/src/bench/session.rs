@@ -171,6 +171,7 @@ impl World {
             bounds,
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
+            earlier: Vec::new(),
             home,
         })
     }

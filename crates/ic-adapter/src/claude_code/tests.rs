@@ -18,6 +18,7 @@ fn stage<'a>(bridge: &'a [String], model: Option<&'a str>) -> Stage<'a> {
         fake_key: "sk-ant-api03-0123456789-abcdefghij",
         call_max: Duration::from_mins(6),
         orientation: "You are in a cage.",
+        goes_on: false,
     }
 }
 

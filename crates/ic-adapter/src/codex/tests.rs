@@ -20,6 +20,7 @@ fn a_turn_has_its_settings_as_arguments_and_the_message_on_standard_input() {
         fake_key: "sk-fake",
         call_max: Duration::from_mins(6),
         orientation: "You are \"caged\".\nBe calm.",
+        goes_on: false,
     };
     let turn = Codex.turn(&stage, "--last \"$(rm -rf /)\"");
     assert_eq!(turn.input, "--last \"$(rm -rf /)\"");

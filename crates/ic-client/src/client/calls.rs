@@ -67,7 +67,15 @@ impl Listed {
 impl<O: Open> Client<O> {
     /// Lists tools.
     pub(super) async fn list_tools(&mut self, id: Id, params: &Object) -> Result<(), O::Error> {
-        let listed = |broker: Arc<Broker>| async move { Listed::Tools(broker.list_tools().await) };
+        // It says only then whether there is one.
+        self.session(None).await?;
+        let scripts = self.open.script_tool();
+        let listed = |broker: Arc<Broker>| async move {
+            match scripts {
+                Some(tool) => Listed::Others(vec![tool.listed()]),
+                None => Listed::Tools(broker.list_tools().await),
+            }
+        };
         self.list(("tools/list", "tools"), (id, params), listed).await
     }
 
@@ -120,6 +128,9 @@ impl<O: Open> Client<O> {
                 return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/call", &reason).await;
             }
         };
+        if let Some(tool) = self.open.script_tool() {
+            return self.call_script(tool, id, asked).await;
+        }
         let Some(airborne) = self.take_off(&id) else {
             return self.too_many(&id, "tools/call").await;
         };
@@ -241,7 +252,7 @@ impl<O: Open> Client<O> {
         token.map(|token| Progress { token, outbox, redactor })
     }
 
-    async fn too_many(&mut self, id: &Id, what: &str) -> Result<(), O::Error> {
+    pub(super) async fn too_many(&mut self, id: &Id, what: &str) -> Result<(), O::Error> {
         let reason = format!("more than {FLIGHTS_MAX} requests run at once");
         self.refuse(Some(id), code::INVALID_REQUEST, what, &reason).await
     }

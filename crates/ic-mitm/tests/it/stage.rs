@@ -16,7 +16,7 @@ use ic_egress::{Closed, Connection, Egress, LedgerError as EgressFault, SystemRe
 use ic_home::environment::Network;
 use ic_home::{Home, SystemClock};
 use ic_mitm::provider::Place as KeyPlace;
-use ic_mitm::{Authority, Budget, Gate, GateSpec, Limits, Listener, Pay, Place, RealKey};
+use ic_mitm::{Authority, Budget, Earlier, Gate, GateSpec, Limits, Listener, Pay, Place, RealKey};
 use ic_testkit::web::Identity;
 use ic_types::{AbsolutePath, Provider, Secret};
 use rustls::pki_types::pem::PemObject as _;
@@ -151,6 +151,7 @@ impl Stage {
                 pay,
                 allow_keys: Vec::new(),
                 budget,
+                earlier: Earlier::nothing(),
                 limits,
                 authority: Authority::open(&home, ic_home::Clock::now(&SystemClock)).unwrap(),
                 egress: Egress::new(Arc::new(SystemResolver::new()), ledger, TaskTracker::new()),

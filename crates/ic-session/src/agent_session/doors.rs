@@ -12,7 +12,7 @@ use std::time::Duration;
 use ic_backend::caller::Slow;
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, Reply};
-use ic_client::client::{CallWatcher, ClientInfo, Manner, Open, serve_one};
+use ic_client::client::{CallWatcher, ClientInfo, Manner, Open, ScriptTool, serve_one};
 use ic_mitm::{Gate, Listener};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::calls::{call_fate, summary};
 use crate::news::{CallNews, Event, News};
+use crate::script_tool::RunScript;
 
 /// The port at which the agent finds our MCP server.
 pub(super) const MCP_PORT: u16 = 8701;
@@ -44,6 +45,7 @@ struct Given {
     broker: Arc<Broker>,
     news: Arc<News>,
     has_opened: Arc<AtomicBool>,
+    scripts: Option<Arc<RunScript>>,
 }
 
 /// Tells what becomes of the agent's calls.
@@ -53,7 +55,7 @@ impl Doors {
     /// Serves what comes through the doors of a cage until [`Doors::close`].
     pub(super) fn open(
         listeners: Vec<(u16, StdListener)>,
-        broker: &Arc<Broker>,
+        (broker, scripts): (&Arc<Broker>, Option<&Arc<RunScript>>),
         gate: &Arc<Gate>,
         news: &Arc<News>,
     ) -> std::io::Result<Self> {
@@ -74,6 +76,7 @@ impl Doors {
                     broker: Arc::clone(broker),
                     news: Arc::clone(news),
                     has_opened: Arc::clone(&doors.has_opened),
+                    scripts: scripts.cloned(),
                 };
                 doors.tasks.spawn(accept(listener, given(), over));
             }
@@ -139,6 +142,7 @@ impl Given {
             broker: Arc::clone(&self.broker),
             news: Arc::clone(&self.news),
             has_opened: Arc::clone(&self.has_opened),
+            scripts: self.scripts.clone(),
         }
     }
 }
@@ -148,6 +152,10 @@ impl Open for Given {
 
     fn watcher(&self) -> Option<Arc<dyn CallWatcher>> {
         Some(Arc::new(Teller(Arc::clone(&self.news))))
+    }
+
+    fn script_tool(&self) -> Option<Arc<dyn ScriptTool>> {
+        self.scripts.clone().map(|it| it as _)
     }
 
     async fn open(&mut self, _client: &ClientInfo) -> Result<Arc<Broker>, Infallible> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_adapter::orientation::{Surroundings, orientation};
-use ic_adapter::{Fault, Said, SetupPlace, Stage, TurnEnd};
-use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
+use ic_adapter::{Fault, SetupPlace, Stage};
+use ic_agent::{Dimension, Snapshot, Spent};
 use ic_analysis::Inhabitant;
 use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
 use ic_confine::{EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, Limits};
@@ -18,14 +18,13 @@ use ic_model::{AssistantBlock, Message, Usage, UserBlock};
 use ic_resolve::RealDisk;
 use ic_store::Moment;
 use ic_types::{AbsolutePath, locked, visible};
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
-};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::doors::{Doors, MCP_PORT, MODEL_PORT};
+use super::listening::Heard;
 use super::planted::Planted;
 use crate::news::Event;
 use crate::session::{SessionError, Turn, TurnUsage, Unanswered};
@@ -34,12 +33,8 @@ use crate::session::{SessionError, Turn, TurnUsage, Unanswered};
 pub const BRIDGE: &str = "agent-bridge";
 /// How long an agent may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// How much of one line of its output is read.
-const LINE_BYTES_MAX: u64 = 32 << 20;
 /// How much of what it complains about is kept.
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
-/// How much of what it says is in a diagnostic.
-const PREVIEW_CHARS_MAX: usize = 200;
 
 /// A turn without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -69,9 +64,7 @@ enum NoAnswer {
 /// What the process of a turn came to.
 struct Ran {
     status: std::io::Result<ExitStatus>,
-    end: Option<TurnEnd>,
-    /// What it said last.
-    last: Option<String>,
+    heard: Heard,
     complaint: String,
     has_opened: bool,
     has_planted: bool,
@@ -94,7 +87,7 @@ impl Shared {
             Err(ic_home::FileError::Exists { .. }) => false,
             Err(error) => return Err(failed(error)),
         };
-        for setup in self.on_stage(|stage| self.parts.adapter.setup(stage)) {
+        for setup in self.on_stage(false, |stage| self.parts.adapter.setup(stage)) {
             let root = match setup.place {
                 SetupPlace::Shown => &shown,
                 SetupPlace::NewHome if is_new_home => &home,
@@ -166,7 +159,17 @@ impl Shared {
         let git = self.ready_git(&mut cage, cut).await;
         let cage = Arc::new(cage);
         let mut planted = Planted::default();
-        let ran = self.run_in(&cage, message, cut, &mut planted).await.map_err(unanswered);
+        // The message of this turn is kept already.
+        let goes_on = 1 < locked(&self.state).messages.len();
+        let mut ran = self.run_in(&cage, (message, goes_on), cut, &mut planted).await;
+        let is_lost = |ran: &Ran| {
+            ran.heard.outcome.is_none() && self.parts.adapter.has_no_conversation(&ran.complaint)
+        };
+        // The first turn may have been cut before the agent kept anything.
+        if goes_on && !cut.is_cancelled() && ran.as_ref().is_ok_and(is_lost) {
+            ran = self.run_in(&cage, (message, false), cut, &mut planted).await;
+        }
+        let ran = ran.map_err(unanswered);
         // Before what it planted is looked for: the agent decides what its git does in the cage.
         let collected = match &git {
             Some(git) => self.collect_git(git, &cage).await,
@@ -225,16 +228,17 @@ impl Shared {
     async fn run_in(
         &self,
         cage: &Arc<AgentCage>,
-        message: &str,
+        (message, goes_on): (&str, bool),
         cut: &CancellationToken,
         planted: &mut Planted,
     ) -> Result<Ran, NoAnswer> {
-        let (program, input) = self.program(message);
+        let (program, input) = self.program(message, goes_on);
         let launcher = self.guarded_launcher(cage);
         let caged = cage.start(&launcher, program).await.map_err(NoAnswer::Cage)?;
         let Caged { mut stdin, stdout, stderr, mut process, doors } = caged;
         let doors =
-            Doors::open(doors, &self.broker, &self.parts.gate, &self.news).map_err(NoAnswer::Io)?;
+            Doors::open(doors, (&self.broker, self.scripts.as_ref()), &self.parts.gate, &self.news)
+                .map_err(NoAnswer::Io)?;
         let feeding = async {
             // An agent that reads nothing, or ends first, says so itself.
             stdin.write_all(input.as_bytes()).await.ok();
@@ -242,16 +246,16 @@ impl Shared {
             drop(stdin);
         };
         let ending = self.end_of(&mut process, cage, cut, planted);
-        let ((end, last), complaint, (), (status, has_planted)) =
+        let (heard, complaint, (), (status, has_planted)) =
             tokio::join!(self.listen(stdout), complaint(stderr), feeding, ending);
         let has_opened = doors.has_opened();
         doors.close().await;
-        Ok(Ran { status, end, last, complaint, has_opened, has_planted })
+        Ok(Ran { status, heard, complaint, has_opened, has_planted })
     }
 
     /// Returns the program of a turn, and what it reads.
-    fn program(&self, message: &str) -> (CagedProgram, String) {
-        let turn = self.on_stage(|stage| self.parts.adapter.turn(stage, message));
+    fn program(&self, message: &str, goes_on: bool) -> (CagedProgram, String) {
+        let turn = self.on_stage(goes_on, |stage| self.parts.adapter.turn(stage, message));
         let proxy = format!("http://127.0.0.1:{MODEL_PORT}");
         let certificate = self.parts.certificate.display().to_string();
         let to_gate = self
@@ -280,7 +284,7 @@ impl Shared {
     }
 
     /// Describes the stage to the adapter.
-    fn on_stage<T>(&self, with: impl FnOnce(&Stage<'_>) -> T) -> T {
+    fn on_stage<T>(&self, goes_on: bool, with: impl FnOnce(&Stage<'_>) -> T) -> T {
         let home = self.directory.agent_state().display().to_string();
         let shown = self.directory.orientation().display().to_string();
         let bridge = [
@@ -293,6 +297,7 @@ impl Shared {
             workspace: &self.parts.sandbox,
             servers: &servers,
             read_only: &[],
+            is_code_mode: self.scripts.is_some(),
         });
         with(&Stage {
             workspace: &self.parts.sandbox,
@@ -304,66 +309,19 @@ impl Shared {
             fake_key: self.parts.gate.fake().as_str(),
             call_max: self.parts.call_max,
             orientation: &orientation,
+            goes_on,
         })
-    }
-
-    /// Reads what the agent says, and tells it as it comes; also returns what it said last.
-    async fn listen(&self, stdout: impl AsyncRead + Unpin) -> (Option<TurnEnd>, Option<String>) {
-        let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
-        // What was said last waits for the next line: if that is the end, it is the answer.
-        let (mut end, mut last, mut untold) = (None, None, None);
-        loop {
-            line.clear();
-            let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await;
-            if !read.is_ok_and(|n_bytes| 0 < n_bytes) {
-                break;
-            }
-            let said = self.parts.adapter.read(&String::from_utf8_lossy(&line));
-            if !matches!(said.as_slice(), [Said::Ended(_)]) {
-                self.tell_text(untold.take());
-            }
-            for said in said {
-                match said {
-                    Said::Text(text) => {
-                        let text = self.redactor.mask_own_keys(text);
-                        self.tell_text(untold.replace(text.clone()));
-                        last = Some(text);
-                    }
-                    Said::UsesTool(tool) => {
-                        self.news.log(&format!("agent: uses {}", visible(&tool)));
-                        self.diagnostic(Diagnostic::ToolCall { tool, preview: String::new() });
-                    }
-                    Said::Ended(ended) => end = Some(ended),
-                }
-            }
-        }
-        let is_answer = match end.as_ref().map(|end| &end.outcome) {
-            Some(Ok(Some(answer))) => untold.as_ref() == Some(answer),
-            Some(Ok(None)) => true,
-            Some(Err(_)) | None => false,
-        };
-        self.tell_text(untold.filter(|_| !is_answer));
-        (end, last)
-    }
-
-    /// Tells something that the agent said before its answer.
-    fn tell_text(&self, text: Option<String>) {
-        let Some(text) = text else { return };
-        let preview = text.chars().take(PREVIEW_CHARS_MAX).collect();
-        self.news.tell(Event::Text(format!("{text}\n")));
-        self.diagnostic(Diagnostic::AgentText { preview });
     }
 
     /// Says what came of a turn that nobody cut.
     fn outcome(&self, ran: Ran) -> Result<String, SessionError> {
-        let is_answered = ran.end.as_ref().is_some_and(|end| end.outcome.is_ok());
-        if !is_answered && self.parts.gate_news.is_exhausted() {
-            return Err(SessionError::BudgetExhausted(self.exhausted()));
+        let outcome = ran.heard.outcome;
+        if !matches!(outcome, Some(Ok(_))) && self.parts.gate_news.is_exhausted() {
+            return Err(SessionError::SessionBudgetExhausted(self.exhausted()));
         }
-        match ran.end.map(|end| end.outcome) {
+        match outcome {
             Some(Ok(_)) if !ran.has_opened => Err(unanswered(NoAnswer::NoMcp)),
-            Some(Ok(Some(text))) => Ok(text),
-            Some(Ok(None)) => Ok(ran.last.unwrap_or_default()),
+            Some(Ok(text)) => Ok(text),
             Some(Err(fault)) => Err(unanswered(NoAnswer::Agent(fault))),
             None => {
                 let status = ran.status.map_err(|error| unanswered(NoAnswer::Io(error)))?;

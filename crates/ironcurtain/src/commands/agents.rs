@@ -2,6 +2,8 @@
 //!
 //! A program is fetched by exact version and checked by its integrity; no script of its package is run.
 
+mod packed;
+
 use std::path::{Path, PathBuf};
 
 use ic_adapter::Adapter;
@@ -13,7 +15,7 @@ use crate::agents::{self, InstalledAgent};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::installer::{Installer, npm, real_path};
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
 /// How many characters of a digest name a directory.
@@ -51,7 +53,7 @@ pub(crate) struct InstallArgs {
     /// Version to install; without it, the one that IronCurtain was tested with
     #[arg(long, value_name = "V")]
     version: Option<String>,
-    /// Copy the agent's program from this file instead of fetching it
+    /// Take the agent's program, or its package as `npm pack` makes it, from this file instead of fetching it
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }
@@ -143,6 +145,18 @@ pub(crate) fn list(home: &Home, is_json: bool, screen: &mut Screen) -> Result<()
     Ok(())
 }
 
+/// Fetches the version that IronCurtain was tested with, and says so.
+pub(crate) fn fetch_and_report(
+    adapter: &dyn Adapter,
+    site: (&Home, &Environment),
+    screen: &mut Screen,
+) -> Result<InstalledAgent, Failure> {
+    let installed = fetch(adapter, None, site, screen)?;
+    let InstalledAgent { version, integrity, .. } = &installed;
+    screen.notice(&format!("{} {version} is installed ({integrity})", adapter.title()));
+    Ok(installed)
+}
+
 fn report(adapter: &dyn Adapter, installed: &InstalledAgent, screen: &mut Screen) {
     let (title, name) = (adapter.title(), adapter.name());
     screen.notice(&format!("{title} {} is installed ({})", installed.version, installed.integrity));
@@ -195,9 +209,15 @@ fn copy(
     let bytes = file::read(&from, PROGRAM_BYTES_MAX)?;
     let bytes =
         bytes.ok_or_else(|| Failure::config(format!("`{}` does not exist", from.display())))?;
+    if packed::is_packed(&bytes) {
+        return unpack(adapter, (&from, &bytes), version, home);
+    }
     if !bytes.starts_with(b"\x7fELF") {
-        return Err(Failure::usage(format!("`{}` is not a Linux program", from.display()))
-            .with_hint("name the program itself, not its package or a script that starts it"));
+        let what =
+            format!("`{}` is neither a Linux program nor a packed npm package", from.display());
+        return Err(Failure::usage(what).with_hint(
+            "name the program itself, not a script that starts it; or a file that `npm pack` made",
+        ));
     }
     let (own, kept) = prepare(home, adapter)?;
     let name = adapter.package().program.rsplit('/').next().unwrap_or_default();
@@ -215,6 +235,50 @@ fn copy(
         source: from.display().to_string(),
         integrity: format!("sha256 {digest}"),
         program: place.join(name),
+    };
+    keep(installed, home, adapter)
+}
+
+/// Unpacks the package of an agent that somebody has fetched already.
+fn unpack(
+    adapter: &dyn Adapter,
+    (from, bytes): (&Path, &[u8]),
+    version: Option<&str>,
+    home: &Home,
+) -> Result<InstalledAgent, Failure> {
+    let package = adapter.package();
+    let (own, kept) = prepare(home, adapter)?;
+    let mut into = kept.path().join(npm::MODULES);
+    file::create_dir(&into)?;
+    for part in package.name.split('/') {
+        into.push(part);
+        file::create_dir(&into)?;
+    }
+    let manifest = packed::unpack(bytes, &into)?;
+    let wrong = |what: String| {
+        let hint = format!("make it with: npm pack {}@{}", package.name, package.version);
+        Err(Failure::usage(what).with_hint(hint))
+    };
+    if manifest.name != package.name {
+        let (is, title) = (visible(&manifest.name), adapter.title());
+        return wrong(format!("the package is `{is}`, and {title} is `{}`", package.name));
+    }
+    if version.is_some_and(|version| version != manifest.version) {
+        return wrong(format!("the package is version `{}`", visible(&manifest.version)));
+    }
+    let program = agents::program_in(kept.path(), adapter);
+    if rustix::fs::access(&program, rustix::fs::Access::EXEC_OK).is_err() {
+        return wrong(format!("the package has no program `{}`", package.program));
+    }
+    let digest = Digest::of(bytes).to_string();
+    let place = place(&own, &digest);
+    remove_tree(&place)?;
+    kept.keep_as(&place)?;
+    let installed = InstalledAgent {
+        version: manifest.version,
+        source: from.display().to_string(),
+        integrity: format!("sha256 {digest}"),
+        program: agents::program_in(&place, adapter),
     };
     keep(installed, home, adapter)
 }

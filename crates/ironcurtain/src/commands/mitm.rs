@@ -18,8 +18,8 @@ use ic_egress::Egress;
 use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_mitm::{
-    Accept, AuditLedger, Authority, Budget, Gate, GateSpec, Ledger, Limits, Listener, Stream,
-    Surroundings,
+    Accept, AuditLedger, Authority, Budget, Earlier, Gate, GateSpec, Ledger, Limits, Listener,
+    Stream, Surroundings,
 };
 use ic_model::Cost;
 use ic_types::Provider;
@@ -101,8 +101,13 @@ async fn execute(
     let stop = stop_on_signals()?;
     let session = Session::open(&home, &config, provider, &args.command)?;
     screen.notice(&format!("session {} ({})", session.directory.id, session.directory.name));
-    let wanted =
-        way::Wanted { provider, login: args.login.as_deref(), config: &config, environment };
+    let wanted = way::Wanted {
+        provider,
+        login: args.login.as_deref(),
+        earlier: Earlier::nothing(),
+        config: &config,
+        environment,
+    };
     let ended = match open(&session, &home, &wanted) {
         Ok(gate) if args.command.is_empty() => alone(args, &gate, &session, &stop, screen).await,
         Ok(gate) => {
@@ -143,6 +148,7 @@ pub(crate) fn open_gate(
             tokens_max: budget.tokens_max,
             duration_max: budget.duration_max,
         },
+        earlier: wanted.earlier,
         limits: Limits::SESSION,
         authority: Authority::open(home, SystemClock.now()).map_err(|it| unusable(&it))?,
         egress: egress.clone(),

@@ -66,6 +66,12 @@ pub(crate) struct ProxyArgs {
     /// `ironcurtain approvals watch --desk`. A call waits up to `escalationTimeoutSeconds`.
     #[arg(long)]
     wait: bool,
+    /// Offer one tool that runs TypeScript, in which all tools are functions, instead of each tool
+    ///
+    /// `ironcurtain__run_script` runs it without network and files; `help()` in it lists the tools. Every
+    /// call is judged as ever, and the list of tools takes far less of the model's context.
+    #[arg(long)]
+    code_mode: bool,
 }
 
 /// Runs the command.
@@ -115,20 +121,19 @@ pub(crate) fn run(
         let stop = stop_on_signals()?;
         let wait = if args.wait { Wait::ForAnybody } else { Wait::WhileAttended };
         let mut at_end = None;
+        let code_mode = open::CodeMode::of(args.code_mode);
         let wanted = Some((wanted, name));
+        let opener =
+            Opener { wanted, offered, wait, code_mode, at_end: &mut at_end, environment, screen };
         let ended = match &socket {
             None => {
                 let (reader, writer) = streams()?;
-                let opener =
-                    Opener { wanted, offered, wait, at_end: &mut at_end, environment, screen };
                 serve(reader, writer, opener, &stop).await
             }
             Some(path) => {
                 let socket = Socket::bind(path.as_path()).await.map_err(no_socket)?;
                 let shown = path.as_path().display();
-                screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
-                let opener =
-                    Opener { wanted, offered, wait, at_end: &mut at_end, environment, screen };
+                opener.screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
                 clients::serve_all(socket, opener, &stop).await
             }
         };

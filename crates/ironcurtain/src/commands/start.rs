@@ -8,6 +8,7 @@ mod conversation;
 mod greeting;
 mod here;
 mod notes;
+mod offer;
 mod repository;
 mod resume;
 
@@ -30,6 +31,7 @@ use ic_session::{
 };
 use ic_store::Metadata;
 use ic_types::{SessionId, SessionName};
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::config::home;
@@ -66,6 +68,12 @@ pub(crate) struct StartArgs {
     /// policy. `--list-agents` shows which there are.
     #[arg(long, value_name = "A", conflicts_with = "repo")]
     agent: Option<String>,
+    /// Offer the agent one tool that runs TypeScript, in which all tools are functions, instead of each tool
+    ///
+    /// Every call is judged as ever, and the list of tools takes far less of the model's context. The
+    /// built-in agent always works like that.
+    #[arg(long, requires = "agent")]
+    code_mode: bool,
     /// List the agents and which are installed, then exit
     #[arg(long)]
     list_agents: bool,
@@ -143,7 +151,9 @@ pub(crate) fn run(
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
     };
     let runtime = runtime()?;
-    let actor = Actor::choose(adapter, args.model.as_deref(), environment, screen)?;
+    let Some(actor) = Actor::choose(adapter, args, environment, &runtime, screen)? else {
+        return Ok(Exit::Cancelled);
+    };
     if task.is_none() && resumed.is_none() && actor.is_without_key() {
         greeting::greet_once(environment, &runtime, screen)?;
     }
@@ -198,17 +208,22 @@ enum Actor {
 }
 
 impl Actor {
-    /// Finds what the agent needs, before anything is made.
+    /// Finds what the agent needs, before anything is made; `None` if the person does not want to go on.
     fn choose(
         adapter: Option<&'static dyn Adapter>,
-        model: Option<&str>,
+        args: &StartArgs,
         environment: &Environment,
+        runtime: &Runtime,
         screen: &mut Screen,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Option<Self>, Failure> {
+        let model = args.model.as_deref();
         let Some(adapter) = adapter else {
-            return Ok(Self::BuiltIn(Thinker::choose(model, environment)?));
+            return Ok(Some(Self::BuiltIn(Thinker::choose(model, environment)?)));
         };
-        Ok(Self::Other(Box::new(agent::Chosen::find(adapter, model, environment, screen)?)))
+        let wanted =
+            agent::Wanted { adapter, model, is_code_mode: args.code_mode, is_scripted: args.json };
+        let chosen = agent::Chosen::find(&wanted, environment, runtime, screen)?;
+        Ok(chosen.map(|chosen| Self::Other(Box::new(chosen))))
     }
 
     fn is_without_key(&self) -> bool {
@@ -393,7 +408,7 @@ pub(super) async fn open(
 }
 
 /// Makes the runtime that a session lives in.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -424,7 +439,9 @@ fn report(
             })
         }
         Err(SessionError::Cancelled) => Ok(Exit::Cancelled),
-        Err(error @ SessionError::BudgetExhausted(_)) => {
+        Err(
+            error @ (SessionError::BudgetExhausted(_) | SessionError::SessionBudgetExhausted(_)),
+        ) => {
             screen.warning(&error.to_string());
             if let Some(hint) = error.hint() {
                 screen.notice(&hint);
@@ -465,7 +482,8 @@ fn failed(error: SessionError) -> Failure {
         | SessionError::Closed
         | SessionError::Cancelled
         | SessionError::MessageFailed(_)
-        | SessionError::BudgetExhausted(_)) => {
+        | SessionError::BudgetExhausted(_)
+        | SessionError::SessionBudgetExhausted(_)) => {
             let failure = Failure::environment(error.to_string());
             match error.hint() {
                 Some(hint) => failure.with_hint(hint),

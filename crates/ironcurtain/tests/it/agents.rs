@@ -4,10 +4,13 @@
 //! except in CI.
 
 mod attempts;
-mod codex;
+mod every;
 mod installing;
 mod own_git;
 mod planting;
+mod row;
+mod spending;
+mod tools;
 mod turns;
 
 use std::path::PathBuf;
@@ -19,26 +22,23 @@ use serde_json::{Value, json};
 
 use crate::clients::Packages;
 use crate::start::started::Started;
+use row::Row;
 
 /// A real agent that is installed, and its provider.
 pub(crate) struct Stage {
     pub(crate) provider: ScriptedProvider,
     pub(crate) place: Place,
-    agent: &'static str,
+    pub(crate) row: &'static Row,
 }
 
 impl Stage {
     /// Sets the stage for Claude Code; `None`, loudly, where the packages are missing.
     pub(crate) fn claude(script: impl IntoIterator<Item = Reply>) -> Option<Self> {
-        Self::set("claude-code", "claude", script)
+        Self::set(&row::CLAUDE_CODE, script)
     }
 
-    /// Likewise for an agent whose program is `program`.
-    pub(crate) fn set(
-        agent: &'static str,
-        program: &str,
-        script: impl IntoIterator<Item = Reply>,
-    ) -> Option<Self> {
+    /// Likewise for any agent.
+    pub(crate) fn set(row: &'static Row, script: impl IntoIterator<Item = Reply>) -> Option<Self> {
         let packages = Packages::find()?;
         let provider = ScriptedProvider::start_for_stranger(script);
         let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
@@ -48,20 +48,29 @@ impl Stage {
             let set = place.run(["config", "set", &format!("mitm.upstreams.{host}"), &upstream]);
             assert_eq!(set.code, 0, "{}", set.stderr);
         }
-        register(&place, agent, &packages.0.join("bin").join(program));
+        register(&place, row.agent, &packages.0.join("bin").join(row.program));
         place.write("work/a.txt", "what was there");
-        Some(Self { provider, place, agent })
+        Some(Self { provider, place, row })
     }
 
     /// Runs one task in the workspace.
     pub(crate) fn start(&self, words: &[&str]) -> Output {
-        self.place.run([&["start", "--agent", self.agent, "--workspace", "work"], words].concat())
+        self.place.run(self.words(words))
     }
 
     /// Starts a task in the workspace.
     pub(crate) fn begin(&self, words: &[&str]) -> Started {
-        let start = ["start", "--agent", self.agent, "--workspace", "work"];
-        Started::new(&self.place, &[&start, words].concat())
+        Started::new(&self.place, &self.words(words))
+    }
+
+    fn words<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
+        let start = ["start", "--agent", self.row.agent, "--workspace", "work"];
+        [&start, self.row.options, words].concat()
+    }
+
+    /// Returns the words that go on with a session.
+    pub(crate) fn going_on<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
+        [&["start"], self.row.options, words].concat()
     }
 
     /// Returns what the last request to the model says.
@@ -77,7 +86,8 @@ impl Stage {
 /// Writes down that an agent is installed, without copying hundreds of megabytes for each test.
 fn register(place: &Place, agent: &str, program: &std::path::Path) {
     let program: PathBuf = program.canonicalize().unwrap();
-    let record = json!({"version": "2.1.325", "source": "the packages of the tests",
+    let version = ic_adapter::find(agent).unwrap().package().version;
+    let record = json!({"version": version, "source": "the packages of the tests",
         "integrity": "checked by npm", "program": program});
     assert_eq!(place.run(["agents", "list"]).code, 0);
     let directory = format!("home/.ironcurtain/agents/{agent}");

@@ -5,6 +5,7 @@
 
 mod besides_tools;
 mod breaker;
+mod code_mode;
 mod edited;
 mod everything;
 mod fidelity;

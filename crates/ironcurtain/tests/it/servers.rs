@@ -3,7 +3,7 @@
 //! The server is `tests/servers/plain.py`, which says what a file tells it to say; the terminal is that
 //! of `tests/terminal/answers.py`.
 
-mod adding;
+pub(crate) mod adding;
 mod attacks;
 mod choosing;
 mod copying;

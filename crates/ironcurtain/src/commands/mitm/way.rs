@@ -6,7 +6,7 @@ use ic_egress::Egress;
 use ic_home::config::Config;
 use ic_home::{Environment, SystemClock};
 use ic_mitm::provider::login::{self, LoginRules};
-use ic_mitm::{Login, LoginSource, Pay, Place, RealKey, Upstream};
+use ic_mitm::{Earlier, Login, LoginSource, Pay, Place, RealKey, Upstream};
 use ic_model::ModelError;
 use ic_opening::thinker::{base_url, key};
 use ic_types::{Host, InvalidName, Provider, Secret, ServerName};
@@ -21,6 +21,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) provider: Provider,
     /// The agent whose login is used instead of an API key.
     pub(crate) login: Option<&'a str>,
+    /// What the session has used in earlier processes.
+    pub(crate) earlier: Earlier,
     pub(crate) config: &'a Config,
     pub(crate) environment: &'a Environment,
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_broker::Broker;
-use ic_client::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
+use ic_client::client::{ClientInfo, Ended, Manner, Open, ScriptTool, Slow, serve_one};
 use ic_client::socket::{BEGINS_WITHIN, Seat, Socket};
 use ic_judge::method::CallMethod;
 use tokio::net::UnixStream;
@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::open::Opener;
+use super::open::{CodeMode, Opener};
 use crate::error::Failure;
 
 /// How many clients are served at once; further ones wait to be let in.
@@ -41,6 +41,7 @@ struct Ask {
     session: mpsc::Sender<Request>,
     /// The methods besides calls of tools for which a server may be asked.
     offered: Arc<[CallMethod]>,
+    code_mode: CodeMode,
 }
 
 impl Open for Ask {
@@ -48,6 +49,10 @@ impl Open for Ask {
 
     fn offers(&self, method: CallMethod) -> bool {
         self.offered.contains(&method)
+    }
+
+    fn script_tool(&self) -> Option<Arc<dyn ScriptTool>> {
+        self.code_mode.tool()
     }
 
     async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, NoSession> {
@@ -95,7 +100,8 @@ pub(super) async fn serve_all(
             }
             (slot, (client, seat)) = next => {
                 let (session, offered) = (asking.clone(), Arc::clone(&opener.offered));
-                let (ask, stop) = (Ask { session, offered }, end_all.child_token());
+                let code_mode = opener.code_mode.clone();
+                let (ask, stop) = (Ask { session, offered, code_mode }, end_all.child_token());
                 clients.spawn(async move {
                     serve_client((client, &seat), ask, stop).await;
                     drop((seat, slot));

@@ -1,9 +1,9 @@
 //! Opens the session behind a proxy once there is a client.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ic_broker::Broker;
-use ic_client::client::{ClientInfo, Open};
+use ic_client::client::{ClientInfo, Open, ScriptTool};
 use ic_home::Environment;
 use ic_judge::method::CallMethod;
 use ic_opening::SessionWanted;
@@ -17,6 +17,20 @@ use crate::error::Failure;
 use crate::opening::open;
 use crate::screen::Screen;
 
+/// The tool that clients are offered in code mode, once there is a session.
+#[derive(Clone)]
+pub(super) struct CodeMode(Option<Arc<OnceLock<Arc<dyn ScriptTool>>>>);
+
+impl CodeMode {
+    pub(super) fn of(is_on: bool) -> Self {
+        Self(is_on.then(Arc::default))
+    }
+
+    pub(super) fn tool(&self) -> Option<Arc<dyn ScriptTool>> {
+        self.0.as_ref().and_then(|it| it.get().cloned())
+    }
+}
+
 /// What is needed to open the session.
 pub(super) struct Opener<'a> {
     /// What the command line asks for, until it is asked for.
@@ -24,6 +38,7 @@ pub(super) struct Opener<'a> {
     /// The methods besides calls of tools for which a server may be asked.
     pub(super) offered: Arc<[CallMethod]>,
     pub(super) wait: Wait,
+    pub(super) code_mode: CodeMode,
     /// Where the session is left, to be closed at the end.
     pub(super) at_end: &'a mut Option<ProxySession>,
     pub(super) environment: &'a Environment,
@@ -35,6 +50,10 @@ impl Open for Opener<'_> {
 
     fn offers(&self, method: CallMethod) -> bool {
         self.offered.contains(&method)
+    }
+
+    fn script_tool(&self) -> Option<Arc<dyn ScriptTool>> {
+        self.code_mode.tool()
     }
 
     async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Failure> {
@@ -63,7 +82,12 @@ impl Open for Opener<'_> {
             };
         let opened = open(session, witness, self.environment, self.screen).await?;
         let news = news.ok_or_else(|| Failure::environment("the session has no journal"))?;
-        let session = ProxySession::new(opened.ground, news);
+        let workers = (opened.launcher, opened.holding.confinement);
+        let workers = self.code_mode.0.is_some().then_some(workers);
+        let session = ProxySession::new(opened.ground, news, workers);
+        if let (Some(code_mode), Some(tool)) = (&self.code_mode.0, session.script_tool()) {
+            code_mode.get_or_init(|| tool);
+        }
         let broker = session.broker();
         *self.at_end = Some(session);
         Ok(broker)

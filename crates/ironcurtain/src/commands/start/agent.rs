@@ -11,9 +11,9 @@ use ic_agent::Limits;
 use ic_backend::{AgentCage, LogLedger};
 use ic_confine::{Confinement, Rung};
 use ic_egress::{Egress, SystemResolver};
-use ic_home::config::{Config, ConfigFile, Layers};
+use ic_home::config::{AgentBudget, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, Lock, file};
-use ic_mitm::AuditLedger;
+use ic_mitm::{AuditLedger, Earlier};
 use ic_model::Cost;
 use ic_opening::thinker::key;
 use ic_opening::{Opened, SessionWanted};
@@ -21,21 +21,37 @@ use ic_session::{AgentParts, AgentSession, GateNews, News, SessionKind};
 use ic_store::Metadata;
 use ic_types::{AbsolutePath, ModelId, Provider};
 use std::io::{self, IsTerminal as _};
+use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
 use super::conversation::Surroundings;
-use super::{Attendance, Errand, attend, failed, open, resume};
+use super::{Attendance, Errand, attend, failed, offer, open, resume};
 use crate::agents::{self, InstalledAgent};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::commands::mitm::{open_gate, way};
 use crate::error::Failure;
+use crate::ledger;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Tty, restore};
 
 /// How much longer than a person's answer an agent waits for a call.
 const CALL_MARGIN: Duration = Duration::from_mins(1);
+
+/// For how many approvals, one after another, an agent waits for a script.
+const SCRIPT_APPROVALS: u32 = 10;
+
+/// The agent that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) adapter: &'static dyn Adapter,
+    pub(super) model: Option<&'a str>,
+    /// Whether it is offered one tool that runs scripts, instead of all others.
+    pub(super) is_code_mode: bool,
+    /// Whether a script reads what is printed, so that nobody is asked.
+    pub(super) is_scripted: bool,
+}
 
 /// The agent that is to run, found before anything is made.
 #[derive(Debug)]
@@ -44,6 +60,7 @@ pub(super) struct Chosen {
     installed: InstalledAgent,
     provider: Provider,
     model: Option<String>,
+    is_code_mode: bool,
 }
 
 /// Returns the agent of others that is wanted, if one is: the one of a session that goes on stays.
@@ -73,15 +90,18 @@ impl Chosen {
         self.adapter.name()
     }
 
-    /// Finds the program of the agent, its model and the key for that.
+    /// Finds the program of the agent, its model and the key for that; `None` if the person does not want to
+    /// install a program that is missing.
     pub(super) fn find(
-        adapter: &'static dyn Adapter,
-        model: Option<&str>,
+        wanted: &Wanted<'_>,
         environment: &Environment,
+        runtime: &Runtime,
         screen: &mut Screen,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Option<Self>, Failure> {
+        let Wanted { adapter, model, is_code_mode, .. } = *wanted;
         let home = home(environment)?;
-        let installed = InstalledAgent::require(&home, adapter)?;
+        let found = offer::installed(wanted, (&home, environment), runtime, screen)?;
+        let Some(installed) = found else { return Ok(None) };
         if let Some(caution) = installed.caution(adapter) {
             screen.warning(&caution);
         }
@@ -106,7 +126,7 @@ impl Chosen {
             .with_hint(format!("it uses models of {}", usable.join(", "))));
         }
         let model = model.map(|it| it.model().to_owned());
-        Ok(Self { adapter, installed, provider, model })
+        Ok(Some(Self { adapter, installed, provider, model, is_code_mode }))
     }
 }
 
@@ -163,7 +183,7 @@ async fn make(
     news: Arc<News>,
     (is_resumed, screen): (bool, &mut Screen),
 ) -> Result<AgentSession, Failure> {
-    let parts = match parts(&chosen, &opened, (config, environment), &news) {
+    let parts = match parts(&chosen, &opened, is_resumed, (config, environment), &news) {
         Ok(parts) => parts,
         Err(failure) => {
             // What went wrong first is what the person is told.
@@ -186,6 +206,7 @@ async fn make(
 fn parts(
     chosen: &Chosen,
     opened: &Opened,
+    is_resumed: bool,
     (config, environment): (&Config, &Environment),
     news: &Arc<News>,
 ) -> Result<AgentParts, Failure> {
@@ -200,6 +221,7 @@ fn parts(
     let wanted = way::Wanted {
         provider: chosen.provider,
         login: config.agent.logins.contains_key(agent).then_some(agent),
+        earlier: earlier(opened, is_resumed, config)?,
         config,
         environment,
     };
@@ -209,6 +231,7 @@ fn parts(
     let certificate = shown.join("ca-cert.pem");
     file::replace(&certificate, gate.certificate().as_bytes())?;
     let budget = &config.agent.budget;
+    let n_asked = if chosen.is_code_mode { SCRIPT_APPROVALS } else { 1 };
     Ok(AgentParts {
         adapter: chosen.adapter,
         program: chosen.installed.path()?,
@@ -228,8 +251,24 @@ fn parts(
             cost_max: budget.cost_usd_max.map(Cost::from_dollars),
             ..Limits::OFF
         },
-        call_max: config.escalation_timeout + CALL_MARGIN,
+        call_max: (config.escalation_timeout + CALL_MARGIN) * n_asked,
+        is_code_mode: chosen.is_code_mode,
         locks: opened.home.locks(),
+    })
+}
+
+/// Returns what the session has used of its budget already.
+fn earlier(opened: &Opened, is_resumed: bool, config: &Config) -> Result<Earlier, Failure> {
+    let AgentBudget { tokens_max, duration_max, cost_usd_max } = &config.agent.budget;
+    let is_limited = tokens_max.is_some() || duration_max.is_some() || cost_usd_max.is_some();
+    if !is_resumed || !is_limited {
+        return Ok(Earlier::nothing());
+    }
+    let record = opened.ground.directory.audit().log;
+    ledger::earlier(&record).ok_or_else(|| {
+        let shown = record.display();
+        Failure::environment(format!("cannot read what the session has used from `{shown}`"))
+            .with_hint("start a new session, or remove the limits in `agent.budget`")
     })
 }
 

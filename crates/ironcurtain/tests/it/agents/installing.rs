@@ -1,9 +1,17 @@
 //! `ironcurtain agents`, and what is said where an agent cannot be started.
 
+use std::path::PathBuf;
+use std::process::Command;
+
+use ic_testkit::Place;
 use ic_testkit::provider::KEY;
 use serde_json::Value;
 
+use crate::approvals::world::BINARY;
 use crate::place;
+use crate::proxy::python;
+use crate::repl::world::{Stage, rig};
+use crate::servers::adding::{Registry, has_npm};
 
 #[test]
 fn an_agent_is_copied_listed_and_removed() {
@@ -17,7 +25,7 @@ fn an_agent_is_copied_listed_and_removed() {
     let list = place.run(["agents", "list", "--json"]);
     let list: Value = serde_json::from_str(&list.stdout).unwrap();
     assert_eq!((&list[0]["agent"], &list[0]["installed"]), (&"claude-code".into(), &true.into()));
-    let program = std::path::PathBuf::from(list[0]["program"].as_str().unwrap());
+    let program = PathBuf::from(list[0]["program"].as_str().unwrap());
     assert_eq!(std::fs::read(&program).unwrap(), std::fs::read("/usr/bin/env").unwrap());
     // Another one takes its place.
     let words =
@@ -39,7 +47,7 @@ fn what_cannot_be_meant_is_said() {
         (
             &["start", "--agent", "acme", "x"] as &[&str],
             2,
-            "Unknown agent: acme. Available: claude-code, codex",
+            "Unknown agent: acme. Available: claude-code, codex, opencode, goose",
         ),
         (&["agents", "install", "acme"], 2, "Unknown agent: acme."),
         (&["start", "--agent", "claude-code", "x"], 1, "ironcurtain agents install claude-code"),
@@ -47,7 +55,7 @@ fn what_cannot_be_meant_is_said() {
         (
             &["agents", "install", "claude-code", "--from", script.to_str().unwrap()],
             2,
-            "is not a Linux program",
+            "is neither a Linux program nor a packed npm package",
         ),
     ] {
         let output = place.run(words);
@@ -86,4 +94,113 @@ fn only_so_many_agents_run_at_a_time() {
     drop(held);
     let output = place.run(["start", "--agent", "claude-code", "x"]);
     assert!(output.stderr.contains("Agent exited with code"), "{output:?}");
+}
+
+/// Packs files as npm does, with entries of Python's `tarfile`.
+fn pack(place: &Place, name: &str, entries: &str) -> String {
+    let path = place.path(name).display().to_string();
+    let script = format!(
+        "import io, tarfile
+def put(name, data, mode=0o644, **more):
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), mode
+    for key, value in more.items(): setattr(entry, key, value)
+    tar.addfile(entry, io.BytesIO(data))
+program = open('/usr/bin/id', 'rb').read()
+manifest = b'{{\"name\":\"opencode-linux-x64\",\"version\":\"1.18.33\",\"scripts\":{{\"install\":\"touch /tmp/x\"}}}}'
+with tarfile.open({path:?}, 'w:gz') as tar:
+    {entries}
+"
+    );
+    let packed = Command::new(python()).args(["-c", &script]).output().unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+    path
+}
+
+#[test]
+fn a_packed_package_is_unpacked_and_checked() {
+    let place = place();
+    let whole =
+        "put('package/package.json', manifest); put('package/bin/opencode', program, 0o755)";
+    let good = pack(&place, "good.tgz", whole);
+    let installed = place.run(["agents", "install", "opencode", "--from", &good]);
+    assert_eq!(installed.code, 0, "{installed:?}");
+    assert!(installed.stderr.contains("OpenCode 1.18.33 is installed (sha256 "), "{installed:?}");
+    assert!(!installed.stderr.contains("was tested with"), "{installed:?}");
+    let list = place.run(["agents", "list", "--json"]);
+    let list: Value = serde_json::from_str(&list.stdout).unwrap();
+    let row = list.as_array().unwrap().iter().find(|it| it["agent"] == "opencode").unwrap();
+    let program = PathBuf::from(row["program"].as_str().unwrap());
+    assert_eq!(std::fs::read(&program).unwrap(), std::fs::read("/usr/bin/id").unwrap());
+    assert!(program.ends_with("node_modules/opencode-linux-x64/bin/opencode"), "{program:?}");
+    for (at, (entries, reason)) in [
+        (format!("put('package/../../evil', b'x'); {whole}"), "a strange name"),
+        (format!("put('/evil', b'x'); {whole}"), "a strange name"),
+        (
+            format!("put('package/bin', b'', type=tarfile.SYMTYPE, linkname='/tmp'); {whole}"),
+            "is neither a file nor a directory",
+        ),
+        (format!("{whole}; put('package/bin/opencode', b'again')"), "bin/opencode"),
+        (whole.replace("0o755", "0o644"), "the package has no program `bin/opencode`"),
+        (whole.replace("opencode', program", "other', program"), "the package has no program"),
+        ("put('package/bin/opencode', program, 0o755)".to_owned(), "is not an npm package"),
+        (whole.replace("manifest)", "b'{}')"), "is not an npm package"),
+        (
+            whole.replace("manifest)", "manifest.replace(b'opencode', b'closedcode'))"),
+            "the package is `closedcode-linux-x64`, and OpenCode is `opencode-linux-x64`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let bad = pack(&place, &format!("bad-{at}.tgz"), &entries);
+        let output = place.run(["agents", "install", "opencode", "--from", &bad]);
+        assert_ne!(output.code, 0, "{entries}: {output:?}");
+        assert!(output.stderr.contains(reason), "{entries}: {}", output.stderr);
+    }
+    let bytes = std::fs::read(&good).unwrap();
+    let cut = place.write("cut.tgz", &bytes[..bytes.len() / 2]).display().to_string();
+    let output = place.run(["agents", "install", "opencode", "--from", &cut]);
+    assert_eq!(output.code, 2, "{output:?}");
+    let other = ["agents", "install", "opencode", "--version", "1.0.0", "--from", &good];
+    let output = place.run(other);
+    assert!(output.stderr.contains("the package is version `1.18.33`"), "{output:?}");
+    // What was installed is untouched, and nothing else was left behind.
+    assert!(program.exists());
+    let own = place.path("home/.ironcurtain/agents/opencode");
+    assert_eq!(std::fs::read_dir(own).unwrap().count(), 2);
+    assert!(!place.path("evil").exists() && !PathBuf::from("/evil").exists());
+}
+
+#[test]
+fn at_a_terminal_a_missing_agent_is_offered_installed_and_started() {
+    if !has_npm() {
+        return;
+    }
+    let rig = rig();
+    let manifest = "{\"name\":\"opencode-linux-x64\",\"version\":\"1.18.33\"}";
+    rig.place.write("package/package.json", manifest);
+    rig.place.write("package/bin/opencode", std::fs::read("/usr/bin/id").unwrap());
+    let package = rig.place.path("package").display().to_string();
+    let registry = Registry::start(&["--npm", &package]);
+    let url = format!("npm_config_registry=http://127.0.0.1:{}/", registry.port);
+    let key = format!("ANTHROPIC_API_KEY={KEY}");
+    let variables = ["NO_COLOR=1", url.as_str(), key.as_str()];
+    let words = [BINARY, "start", "--agent", "opencode", "--workspace", "work", "x"];
+    let start = || Stage::run(&rig, (120, 40), &rig.place.root(), &variables, &words);
+    let question = "y install it and go on · n stop";
+    let mut stage = start();
+    stage.expect("OpenCode is not installed.").expect(question).type_in("n");
+    assert_eq!(stage.end(), 130);
+    assert!(rig.place.sessions().is_empty(), "nothing was begun");
+    let mut stage = start();
+    stage.expect(question).type_in("y");
+    stage.expect("OpenCode 1.18.33 is installed");
+    // It goes on, and the program is no agent.
+    stage.expect("Agent exited with code 1.");
+    assert_eq!(stage.end(), 1);
+    let mut stage = start();
+    stage.expect("Agent exited with code 1.");
+    assert_eq!(stage.end(), 1);
+    assert!(!stage.sent().contains(question), "it is installed now");
 }

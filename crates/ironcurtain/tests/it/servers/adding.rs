@@ -15,13 +15,13 @@ use crate::place;
 use crate::proxy::{python, until};
 
 /// A registry of packages, for as long as it is held.
-pub(super) struct Registry {
+pub(crate) struct Registry {
     child: Child,
-    pub(super) port: u16,
+    pub(crate) port: u16,
 }
 
 impl Registry {
-    pub(super) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(python())
             .arg(script("servers/registry.py"))
             .args(arguments)
@@ -86,7 +86,7 @@ fn tiny(place: &Place) -> String {
     place.path("tiny").to_str().unwrap().to_owned()
 }
 
-pub(super) fn has_npm() -> bool {
+pub(crate) fn has_npm() -> bool {
     let is_there =
         Command::new("npm").arg("--version").output().is_ok_and(|it| it.status.success());
     assert!(is_there || std::env::var_os("CI").is_none(), "in CI npm is there");

@@ -84,7 +84,7 @@ impl ProgramSession {
             .await
             .unwrap();
         assert!(opened.header.lines[0].starts_with("session "), "{:?}", opened.header);
-        let session = ProxySession::new(opened.ground, news.unwrap());
+        let session = ProxySession::new(opened.ground, news.unwrap(), None);
         let Child { stdin, stdout, process, .. } = launcher.start(&program).unwrap();
         let (stop, given) = (CancellationToken::new(), Given(session.broker()));
         let serving = tokio::spawn({
