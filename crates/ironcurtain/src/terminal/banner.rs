@@ -1,7 +1,7 @@
 //! A question at the terminal where it is answered: shown, answered with a letter, never by accident.
 //!
 //! ```text
-//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, a, d
+//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, a, d, o, s
 //! ```
 //!
 //! One question at a time, in the order in which they came; questions that differ in little are shown
@@ -47,6 +47,8 @@ pub(crate) struct Banner {
     start: Instant,
     shown: Option<Shown>,
     waiting: VecDeque<EscalationId>,
+    /// Those that the person wants to answer one by one.
+    apart: Vec<EscalationId>,
     /// What was laid out and is not on the screen yet.
     undrawn: Option<Undrawn>,
     /// When what was spoilt is drawn again.
@@ -89,6 +91,7 @@ impl Banner {
             start: Instant::now(),
             shown: None,
             waiting: VecDeque::new(),
+            apart: Vec::new(),
             undrawn: None,
             redraw_at: None,
             hint: None,
@@ -153,6 +156,7 @@ impl Banner {
                 // A key that means nothing to this question begins a message.
                 Some(key) => match key.action {
                     Action::Skip => !self.waiting.is_empty(),
+                    Action::Apart => 1 < self.n_calls(),
                     Action::Always => has_always,
                     Action::Approve | Action::Deny | Action::Grant | Action::Details => true,
                 },
@@ -163,6 +167,11 @@ impl Banner {
             }
             None => false,
         }
+    }
+
+    /// Returns how many calls are asked about at once.
+    fn n_calls(&self) -> usize {
+        self.shown.as_ref().map_or(0, |shown| shown.group.len())
     }
 
     /// Returns whether the question with this number stands there.
@@ -221,12 +230,19 @@ impl Banner {
         }
         self.manner = Manner { echo: place.stage.echo(), further: place.questions.further_keys() };
         let pending = place.questions.pending();
+        let names = |it: &Pending, id: &EscalationId| it.request().escalation == *id;
+        self.apart.retain(|id| pending.iter().any(|it| names(it, id)));
+        let is_apart = |it: &Pending| self.apart.iter().any(|id| names(it, id));
+        let groupable: Vec<Pending> = pending.iter().filter(|it| !is_apart(it)).cloned().collect();
         while let Some(id) = self.waiting.pop_front() {
             // One that somebody else answered meanwhile is not shown any more.
             let Some(next) = pending.iter().find(|it| it.request().escalation == id) else {
                 continue;
             };
-            let group = place.questions.group(next, &pending);
+            let group = match self.apart.contains(&id) {
+                true => Group::alone(next.clone()),
+                false => place.questions.group(next, &groupable),
+            };
             self.waiting.retain(|it| !group.holds(it));
             let heading = match group.len() {
                 1 => "Approval request:".to_owned(),
@@ -321,6 +337,9 @@ impl Banner {
         let now = self.now();
         let (Some(undrawn), Some(shown)) = (self.undrawn.take(), &self.shown) else { return };
         match undrawn {
+            Undrawn::Anew if shown.is_shortened() => {
+                self.gate.stands_shortened(shown.group.clone(), shown.page(), now);
+            }
             Undrawn::Anew => self.gate.stands(shown.group.clone(), shown.page(), now),
             Undrawn::NextPage => self.gate.paged(shown.page(), now),
             Undrawn::Again => self.gate.drawn_again(now),

@@ -87,8 +87,8 @@ impl Repl<'_> {
             .collect();
         for (key, what) in [
             (
-                "y n g a d s",
-                "with nothing typed: approve, deny, grant, always, show all, show the next",
+                "y n g a d o s",
+                "with nothing typed: approve, deny, grant, always, show all, one by one, show the next",
             ),
             ("Alt-Enter", "a line break; so is a \\ at the end of a line"),
             ("Tab", "completes commands and file names"),
