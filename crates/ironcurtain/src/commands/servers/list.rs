@@ -216,7 +216,7 @@ impl Row<'_> {
         }
         if 0 < self.n_drafts {
             notes.push(format!(
-                "{} not reviewed, so every call of them needs approval; `ironcurtain servers review {}`",
+                "{} not reviewed; their calls need approval; `ironcurtain servers review {}`",
                 tools(self.n_drafts),
                 self.name
             ));
