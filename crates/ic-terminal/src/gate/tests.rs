@@ -97,6 +97,8 @@ struct Caller {
     decoder: Decoder,
     now_ms: u64,
     typed: String,
+    /// Where in the log the first key of what is typed was read.
+    began: usize,
     asked: Option<Question>,
     /// Rows of the question, of which two fit a screen, or one if it is small.
     n_rows: usize,
@@ -119,6 +121,7 @@ impl Caller {
             decoder: Decoder::default(),
             now_ms: 10_000,
             typed: String::new(),
+            began: 0,
             asked: None,
             n_rows: 1,
             is_shortened: false,
@@ -238,6 +241,7 @@ impl Caller {
                 }
                 Key::Char(c) => {
                     if self.typed.is_empty() {
+                        self.began = self.log.len() - 1;
                         self.gate.line_begins(n_keys);
                     }
                     self.typed.push(c);
@@ -282,17 +286,7 @@ impl Caller {
     #[track_caller]
     fn check_command(&self, question: Question, n_ends: usize) {
         assert_eq!(n_ends, 1, "behind the end of a line: {:#?}", self.log);
-        // The command is one character, so it began with the last `/` before the end of its line.
-        let mut began = None;
-        for (at, (_, fact)) in self.log.iter().enumerate() {
-            let Fact::Read(text) = fact else { continue };
-            let is_last = at + 1 == self.log.len();
-            let text = if is_last { text.split('\r').next().unwrap() } else { text };
-            if text.contains('/') {
-                began = Some(at);
-            }
-        }
-        let began = began.unwrap();
+        let began = self.began;
         self.check_stood(began, self.log[began].0, question);
         let is_change = |(_, fact): &(u64, Fact)| !matches!(fact, Fact::Read(_));
         assert!(!self.log[began..].iter().any(is_change), "not as it was: {:#?}", self.log);

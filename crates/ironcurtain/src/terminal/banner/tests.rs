@@ -7,6 +7,7 @@ use std::path::Path;
 use ic_escalation::SessionEntry;
 use ic_home::{Clock as _, Process, SystemClock};
 use ic_session::Questions;
+use ic_terminal::gate::{Arrival, NotYet, Reach};
 use ic_types::Digest;
 use tempfile::TempDir;
 

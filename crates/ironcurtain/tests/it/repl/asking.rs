@@ -30,7 +30,7 @@ fn one_key_answers() {
     stage.send(&format!("write \"{long}\" to {}", document(&rig, "a.txt")));
     stage.asked().expect("240 of 400 characters not shown").type_in("y");
     stage.expect("(press d first, then y: parts of the request were left out)");
-    stage.asked().type_in("/approve\r").expect("press d first, then /approve");
+    stage.asked().type_in("/approve\r").expect("press d first, then the command");
     assert_eq!((rig.pending().len(), read(&rig, "a.txt")), (1, None));
     stage.asked().type_in("d");
     // All of it is read anew.
