@@ -347,7 +347,7 @@ impl std::fmt::Display for Why {
                 write!(f, "the git configuration `{at}` cannot be read, and may name it")
             }
             Self::Pipeline => f.write_str("CI runs it once it is pushed"),
-            Self::Listed => f.write_str("tools run it or take orders from it"),
+            Self::Listed => f.write_str("your tools run it or read it as settings"),
             Self::Option => f.write_str("programs that get `*` take its name for an option"),
             Self::Module => {
                 f.write_str("`python3 -m`, run in this directory, loads it in place of its own module")

@@ -37,7 +37,7 @@ pub struct Page {
 pub enum Reach {
     /// What stands there: for keys that say no, or show more.
     Page,
-    /// Everything: for keys that say yes.
+    /// Everything, with nothing left out: for keys that say yes.
     Whole,
 }
 
@@ -63,6 +63,8 @@ pub enum NotYet {
     NotAlone,
     /// Not all of the question was shown.
     NotShownWhole,
+    /// What was shown leaves something of the question out.
+    Shortened,
     /// When the command was begun, something else stood there.
     BegunBefore,
 }
@@ -88,6 +90,7 @@ struct Standing<Q> {
     shown_to: usize,
     since: Duration,
     drawing: u64,
+    is_shortened: bool,
     is_spoilt: bool,
     is_open: bool,
 }
@@ -113,6 +116,17 @@ impl<Q> Gate<Q> {
 
     /// Takes note that a question was drawn which did not stand there, or not like this.
     pub fn stands(&mut self, question: Q, page: Page, now: Duration) {
+        self.stands_as(question, page, false, now);
+    }
+
+    /// Like [`stands`](Self::stands), of rows that leave something of the question out.
+    ///
+    /// SECURITY: what is left out may be what matters, so nothing says yes to these rows.
+    pub fn stands_shortened(&mut self, question: Q, page: Page, now: Duration) {
+        self.stands_as(question, page, true, now);
+    }
+
+    fn stands_as(&mut self, question: Q, page: Page, is_shortened: bool, now: Duration) {
         let shown_to = if page.from == 0 { page.to } else { 0 };
         let drawing = self.next_drawing();
         self.standing = Some(Standing {
@@ -121,6 +135,7 @@ impl<Q> Gate<Q> {
             shown_to,
             since: now,
             drawing,
+            is_shortened,
             is_spoilt: false,
             is_open: false,
         });
@@ -255,6 +270,9 @@ impl<Q> Gate<Q> {
         if reach == Reach::Whole && !standing.is_whole() {
             return Err(NotYet::NotShownWhole);
         }
+        if reach == Reach::Whole && standing.is_shortened {
+            return Err(NotYet::Shortened);
+        }
         Ok(&standing.question)
     }
 
@@ -285,6 +303,9 @@ impl NotYet {
             Self::NotAlone => format!("{what} was not taken: it came together with other keys"),
             Self::NotShownWhole => {
                 format!("{what} was not taken: the rest of the request was not shown yet")
+            }
+            Self::Shortened => {
+                format!("press d first, then {what}: parts of the request were left out")
             }
             Self::BegunBefore => format!(
                 "{what} was not taken: the request was not there, or was drawn again, while you typed"

@@ -11,6 +11,7 @@ use ic_audit::REPORTED_ERROR;
 use ic_audit::read::{Record, Records};
 use ic_mitm::Earlier;
 use ic_model::Cost;
+use ic_session::SessionKind;
 use ic_types::{Json, Object, Timestamp};
 
 use crate::spent::{ByModel, Spent};
@@ -38,6 +39,8 @@ pub(crate) struct Ledger {
     models: ByModel,
     /// The files of calls that are not over, by request.
     open: HashMap<String, Vec<String>>,
+    /// Whether an agent with tools of its own worked there: what these change is in no call.
+    has_own_tools: bool,
 }
 
 impl Ledger {
@@ -49,6 +52,7 @@ impl Ledger {
             if since == Since::TheLastOpening && is_opening(&record) {
                 ledger = Self::default();
             }
+            ledger.has_own_tools |= is_of_agent(&record);
             ledger.count(&record);
         }
         Some(ledger)
@@ -76,9 +80,15 @@ impl Ledger {
 
     /// Says how many files were changed: `2 files changed`.
     pub(crate) fn files(&self) -> String {
-        match self.files.len() {
+        let files = match self.files.len() {
             1 => "1 file changed".to_owned(),
             n_files => format!("{n_files} files changed"),
+        };
+        match self.has_own_tools {
+            true => {
+                format!("{files} by these calls (what the agent's own tools did is not counted)")
+            }
+            false => files,
         }
     }
 
@@ -139,6 +149,13 @@ fn is_opening(record: &Record) -> bool {
     let arguments = object(record.fields.get("arguments"));
     let event = arguments.and_then(|it| it.get("event")).and_then(Json::as_str);
     record.text("kind") == Some("session") && event == Some("opened")
+}
+
+/// Returns whether a record opens a session of an agent that has tools of its own.
+fn is_of_agent(record: &Record) -> bool {
+    let arguments = object(record.fields.get("arguments"));
+    let kind = arguments.and_then(|it| it.get("kind")).and_then(Json::as_str);
+    is_opening(record) && kind == Some(SessionKind::Agent.as_str())
 }
 
 /// Returns the paths that a call is about to change.
@@ -216,6 +233,13 @@ mod tests {
         ] {
             assert_eq!(Ledger::read(&path, since).unwrap().to_string(), expected);
         }
+        let agents = r#"{"kind":"session","arguments":{"event":"opened","kind":"KIND"}}"#;
+        let text = agents.replace("KIND", SessionKind::Agent.as_str());
+        file::replace_unsynced(&path, format!("{text}\n").as_bytes()).unwrap();
+        assert_eq!(
+            Ledger::read(&path, Since::TheLastOpening).unwrap().files(),
+            "0 files changed by these calls (what the agent's own tools did is not counted)"
+        );
         file::replace_unsynced(&path, b"no record\n").unwrap();
         assert!(Ledger::read(&path, Since::TheBeginning).is_none());
     }

@@ -179,7 +179,7 @@ impl<'a> Asking<'a> {
                 Ok(()) => return Ok(answer),
                 Err(not_yet) => {
                     let word = if answer == Answer::Approved { "y" } else { "n" };
-                    self.write(&format!("({})\n", not_yet.to_hint(word)))?;
+                    self.write(&format!(" ({})\n", not_yet.to_hint(word)))?;
                     self.stand()?;
                 }
             }

@@ -25,6 +25,8 @@ enum Act {
     Ask,
     /// The same, but it takes two pages.
     AskLong,
+    /// It fits, but only because something was left out.
+    AskShortened,
     /// The question is not what it was.
     Change,
     /// Nobody answered in time.
@@ -46,12 +48,13 @@ const HEAD: &str = "\x1b[?2026;2$";
 const FOCUS: &str = "\x1b[I";
 
 /// `y` answers, Enter alone shows the next page, and the line `/` is the command that answers.
-const ACTS: [Act; 19] = [
+const ACTS: [Act; 20] = [
     Act::Wait(300),
     Act::Wait(800),
     Act::Stall(800),
     Act::Ask,
     Act::AskLong,
+    Act::AskShortened,
     Act::Change,
     Act::Expire,
     Act::Smaller,
@@ -94,9 +97,13 @@ struct Caller {
     decoder: Decoder,
     now_ms: u64,
     typed: String,
+    /// Where in the log the first key of what is typed was read.
+    began: usize,
     asked: Option<Question>,
     /// Rows of the question, of which two fit a screen, or one if it is small.
     n_rows: usize,
+    /// Whether those rows leave something of the question out.
+    is_shortened: bool,
     is_small: bool,
     from: usize,
     n_questions: u32,
@@ -114,8 +121,10 @@ impl Caller {
             decoder: Decoder::default(),
             now_ms: 10_000,
             typed: String::new(),
+            began: 0,
             asked: None,
             n_rows: 1,
+            is_shortened: false,
             is_small: false,
             from: 0,
             n_questions: 0,
@@ -147,15 +156,17 @@ impl Caller {
                 }
             }
             Act::Stall(ms) => self.now_ms += ms,
-            Act::Ask | Act::AskLong => {
+            Act::Ask | Act::AskLong | Act::AskShortened => {
                 self.n_questions += 1;
-                self.n_rows = if act == Act::Ask { 2 } else { 3 };
+                self.n_rows = if act == Act::AskLong { 3 } else { 2 };
+                self.is_shortened = act == Act::AskShortened;
                 self.asked = Some((self.n_questions, 0));
                 self.draw_anew();
             }
             Act::Change => {
                 if let Some((_, wording)) = &mut self.asked {
                     *wording += 1;
+                    self.is_shortened = false;
                     self.draw_anew();
                 }
             }
@@ -181,7 +192,10 @@ impl Caller {
     fn draw_anew(&mut self) {
         self.from = 0;
         if let Some(question) = self.asked {
-            self.gate.stands(question, self.page(), self.now());
+            match self.is_shortened {
+                true => self.gate.stands_shortened(question, self.page(), self.now()),
+                false => self.gate.stands(question, self.page(), self.now()),
+            }
             self.drawn(question, true);
         }
     }
@@ -227,6 +241,7 @@ impl Caller {
                 }
                 Key::Char(c) => {
                     if self.typed.is_empty() {
+                        self.began = self.log.len() - 1;
                         self.gate.line_begins(n_keys);
                     }
                     self.typed.push(c);
@@ -271,17 +286,7 @@ impl Caller {
     #[track_caller]
     fn check_command(&self, question: Question, n_ends: usize) {
         assert_eq!(n_ends, 1, "behind the end of a line: {:#?}", self.log);
-        // The command is one character, so it began with the last `/` before the end of its line.
-        let mut began = None;
-        for (at, (_, fact)) in self.log.iter().enumerate() {
-            let Fact::Read(text) = fact else { continue };
-            let is_last = at + 1 == self.log.len();
-            let text = if is_last { text.split('\r').next().unwrap() } else { text };
-            if text.contains('/') {
-                began = Some(at);
-            }
-        }
-        let began = began.unwrap();
+        let began = self.began;
         self.check_stood(began, self.log[began].0, question);
         let is_change = |(_, fact): &(u64, Fact)| !matches!(fact, Fact::Read(_));
         assert!(!self.log[began..].iter().any(is_change), "not as it was: {:#?}", self.log);
@@ -298,6 +303,7 @@ impl Caller {
             panic!("nothing stood there alone: {:#?}", self.log);
         };
         assert_eq!(*stood, question, "another one stood there: {:#?}", self.log);
+        assert!(!self.is_shortened, "something was left out of it: {:#?}", self.log);
         assert!(MS_MIN <= at_ms - drawn_ms, "it had just come: {:#?}", self.log);
         let read = |(_, fact): &&(u64, Fact)| matches!(fact, Fact::Read(_));
         if let Some((read_ms, _)) = log.iter().rev().find(read) {
@@ -395,13 +401,14 @@ fn play(acts: &[Act]) -> (usize, usize) {
 
 #[test]
 fn what_a_person_means_as_an_answer_is_one() {
-    use Act::{Ask, AskLong, Print, Read, Redraw, Smaller, Wait};
+    use Act::{Ask, AskLong, AskShortened, Change, Print, Read, Redraw, Smaller, Wait};
     assert_eq!(play(&[Ask, Wait(800), Read("y")]), (1, 0));
     assert_eq!(play(&[Ask, Wait(300), Read("y"), Wait(800), Read("y")]), (1, 0));
     assert_eq!(play(&[Ask, Wait(800), Read("/"), Wait(300), Read("\r")]), (0, 1));
     assert_eq!(play(&[Ask, Wait(800), Read("/\r")]), (0, 1));
     assert_eq!(play(&[AskLong, Wait(800), Read("\r"), Wait(800), Read("y")]), (1, 0));
     assert_eq!(play(&[Ask, Print, Redraw, Wait(800), Read("y")]), (1, 0));
+    assert_eq!(play(&[AskShortened, Wait(800), Read("y"), Change, Wait(800), Read("y")]), (1, 0));
     assert_eq!(play(&[Ask, Smaller, Wait(800), Read("\r"), Wait(800), Read("y")]), (1, 0));
     assert_eq!(
         play(&[Ask, Wait(800), Read(HEAD), Wait(800), Read("y"), Wait(800), Read("y")]),
@@ -439,4 +446,15 @@ fn why_something_is_no_answer() {
     assert!(gate.open(8 * second));
     gate.arrives(Arrival::Alone, 8 * second);
     assert_eq!(gate.key(Reach::Page), Ok(&"b"));
+    // What is left out was not read, however often what is left is drawn.
+    gate.stands_shortened("c", whole, 9 * second);
+    gate.drawn_again(10 * second);
+    assert!(gate.open(11 * second));
+    gate.arrives(Arrival::Alone, 11 * second);
+    gate.line_begins(0);
+    assert_eq!(gate.key(Reach::Whole), Err(NotYet::Shortened));
+    assert_eq!(gate.line_ends(Reach::Whole), Err(NotYet::Shortened));
+    assert!(gate.open(12 * second));
+    gate.arrives(Arrival::Alone, 12 * second);
+    assert_eq!(gate.key(Reach::Page), Ok(&"c"));
 }

@@ -193,7 +193,7 @@ fn fetch(
     }
     remove_tree(&place)?;
     kept.keep_as(&place)?;
-    let source = format!("{} of npm", package.name);
+    let source = format!("{} from npm", package.name);
     let program = agents::program_in(&place, adapter);
     keep(InstalledAgent { version, source, integrity, program }, home, adapter)
 }

@@ -159,13 +159,14 @@ pub(crate) fn lines(pending: &Pending, view: View, at: At, now: Timestamp) -> Ve
 /// Finds whoever is to answer `what`; where scripts may answer, nobody is asked.
 pub(super) fn person(
     what: &str,
+    is_agreed: bool,
     home: &Home,
     environment: &Environment,
 ) -> Result<Person, Failure> {
     if Scripts::of(home, environment)? == Scripts::MayAnswer {
         return Ok(Person::Scripted);
     }
-    Person::find(what, false, Scripts::MayNotAnswer).map_err(|failure| {
+    Person::find(what, is_agreed, Scripts::MayNotAnswer).map_err(|failure| {
         failure.with_hint(
             "run this at a terminal, or allow scripts to answer with `ironcurtain config set \
              approvals.scripted true`",

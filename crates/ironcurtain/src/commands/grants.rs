@@ -105,7 +105,7 @@ fn revoke(
         }
         (_, false) => {}
     }
-    let mut person = person("whether to take the grant back", &home, environment)?;
+    let mut person = person("whether to take the grant back", false, &home, environment)?;
     let lines: Vec<String> = found.iter().flat_map(|it| it.lines(now)).collect();
     person.show(&lines, screen)?;
     let question = match found.len() {

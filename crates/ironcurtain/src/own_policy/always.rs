@@ -128,7 +128,7 @@ impl AlwaysOffer {
         let changes = self.difference.lines_at_most(SHOWN_MAX, &self.shows_all());
         lines.extend(changes.into_iter().map(|line| format!("  {line}")));
         lines.push(words::to_take_back(self.change.entries()));
-        lines.push("Sessions that run keep asking.".to_owned());
+        lines.push("Running sessions keep asking.".to_owned());
         lines
     }
 }

@@ -1,7 +1,7 @@
 //! A question at the terminal where it is answered: shown, answered with a letter, never by accident.
 //!
 //! ```text
-//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, a, d
+//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, a, d, o, s
 //! ```
 //!
 //! One question at a time, in the order in which they came; questions that differ in little are shown
@@ -12,6 +12,7 @@ mod answer;
 mod asking;
 mod keys;
 mod shown;
+mod typed;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use ic_escalation::display::View;
 use ic_escalation::{Pending, Reply};
 use ic_home::{Clock as _, SystemClock};
-use ic_terminal::gate::{Arrival, NotYet, Page, QUIET, Reach};
+use ic_terminal::gate::Page;
 use ic_terminal::{Gate, Ink};
 use ic_types::EscalationId;
 use tokio::time::Instant;
@@ -47,6 +48,8 @@ pub(crate) struct Banner {
     start: Instant,
     shown: Option<Shown>,
     waiting: VecDeque<EscalationId>,
+    /// Those that the person wants to answer one by one.
+    apart: Vec<EscalationId>,
     /// What was laid out and is not on the screen yet.
     undrawn: Option<Undrawn>,
     /// When what was spoilt is drawn again.
@@ -89,6 +92,7 @@ impl Banner {
             start: Instant::now(),
             shown: None,
             waiting: VecDeque::new(),
+            apart: Vec::new(),
             undrawn: None,
             redraw_at: None,
             hint: None,
@@ -153,6 +157,7 @@ impl Banner {
                 // A key that means nothing to this question begins a message.
                 Some(key) => match key.action {
                     Action::Skip => !self.waiting.is_empty(),
+                    Action::Apart => 1 < self.n_calls(),
                     Action::Always => has_always,
                     Action::Approve | Action::Deny | Action::Grant | Action::Details => true,
                 },
@@ -163,6 +168,11 @@ impl Banner {
             }
             None => false,
         }
+    }
+
+    /// Returns how many calls are asked about at once.
+    fn n_calls(&self) -> usize {
+        self.shown.as_ref().map_or(0, |shown| shown.group.len())
     }
 
     /// Returns whether the question with this number stands there.
@@ -221,12 +231,19 @@ impl Banner {
         }
         self.manner = Manner { echo: place.stage.echo(), further: place.questions.further_keys() };
         let pending = place.questions.pending();
+        let names = |it: &Pending, id: &EscalationId| it.request().escalation == *id;
+        self.apart.retain(|id| pending.iter().any(|it| names(it, id)));
+        let is_apart = |it: &Pending| self.apart.iter().any(|id| names(it, id));
+        let groupable: Vec<Pending> = pending.iter().filter(|it| !is_apart(it)).cloned().collect();
         while let Some(id) = self.waiting.pop_front() {
             // One that somebody else answered meanwhile is not shown any more.
             let Some(next) = pending.iter().find(|it| it.request().escalation == id) else {
                 continue;
             };
-            let group = place.questions.group(next, &pending);
+            let group = match self.apart.contains(&id) {
+                true => Group::alone(next.clone()),
+                false => place.questions.group(next, &groupable),
+            };
             self.waiting.retain(|it| !group.holds(it));
             let heading = match group.len() {
                 1 => "Approval request:".to_owned(),
@@ -321,6 +338,9 @@ impl Banner {
         let now = self.now();
         let (Some(undrawn), Some(shown)) = (self.undrawn.take(), &self.shown) else { return };
         match undrawn {
+            Undrawn::Anew if shown.is_shortened() => {
+                self.gate.stands_shortened(shown.group.clone(), shown.page(), now);
+            }
             Undrawn::Anew => self.gate.stands(shown.group.clone(), shown.page(), now),
             Undrawn::NextPage => self.gate.paged(shown.page(), now),
             Undrawn::Again => self.gate.drawn_again(now),
@@ -410,81 +430,6 @@ impl Banner {
 
     fn now(&self) -> Duration {
         self.start.elapsed()
-    }
-}
-
-/// What is typed.
-impl Banner {
-    /// Takes note that something was read; of the keys in it is told afterwards.
-    pub(crate) fn arrives(&mut self, arrival: Arrival) {
-        self.hint = None;
-        self.gate.arrives(arrival, self.now());
-    }
-
-    /// Takes note that something was typed below the question that is no line.
-    pub(crate) fn arrives_below(&mut self) {
-        self.arrives(Arrival::Mixed);
-        self.spoil(QUIET);
-    }
-
-    /// Takes note that a line is begun, after `n_keys` others that were read with its first key.
-    pub(crate) fn line_begins(&mut self, n_keys: usize) {
-        self.gate.line_begins(n_keys);
-    }
-
-    /// Returns what a command answers whose line ends now.
-    pub(crate) fn line_ends(&mut self, reach: Reach) -> Result<Group, NotYet> {
-        self.gate.line_ends(reach).cloned()
-    }
-
-    /// Takes in a key, or a line, that was just read alone.
-    pub(crate) fn typed(&mut self, word: &str, place: &mut Place<'_>) {
-        if self.shown.is_none() {
-            if !word.is_empty() {
-                place.stage.say(Tone::Quiet, "No escalation pending. Ctrl-C ends the task.");
-            }
-            return;
-        }
-        // SECURITY: the window may be smaller than it was when the question was drawn.
-        let is_as_drawn =
-            |it: &Shown| it.laid.as_ref().is_some_and(|laid| laid.room == it.room(place));
-        if !self.shown.as_ref().is_some_and(is_as_drawn) {
-            self.gate.disturbed();
-        }
-        let reach = match Key::of(word) {
-            _ if word.is_empty() => Reach::Page,
-            Some(key) => key.action.reach(),
-            None => Reach::Whole,
-        };
-        match self.gate.key(reach).cloned() {
-            Ok(group) => self.act(word, &group, place),
-            Err(why) => {
-                let word = if word.is_empty() { "Enter" } else { word };
-                self.refuse(why.to_hint(word), place);
-                if matches!(why, NotYet::JustShown | NotYet::TypedBefore)
-                    && self.redraw_at.is_some()
-                {
-                    // A person who is still typing sees it again when they have done.
-                    self.redraw_at = Some(Instant::now() + QUIET);
-                }
-            }
-        }
-    }
-
-    /// Says why something did not count.
-    fn refuse(&mut self, hint: String, place: &mut Place<'_>) {
-        self.hint = Some(hint);
-        if place.stage.echo() == Echo::Below {
-            self.spoil(Duration::ZERO);
-        }
-    }
-
-    /// Draws what stands there again, after a while.
-    fn spoil(&mut self, after: Duration) {
-        if self.shown.is_some() {
-            self.gate.disturbed();
-            self.redraw_at = Some(Instant::now() + after);
-        }
     }
 }
 

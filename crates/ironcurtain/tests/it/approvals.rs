@@ -236,6 +236,23 @@ fn a_person_approves_at_the_terminal() {
     assert_eq!(rig.summary(asked), "Approved by cli");
 }
 
+/// What is approved was shown, however long it is.
+#[test]
+fn a_person_sees_all_of_what_they_approve() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let content = format!("{}the point{}", "x".repeat(2000), "y".repeat(2000));
+    let asked = work.ask("/d/a.txt", &content);
+    let mut terminal = rig.at_terminal(&["approvals", "approve", "1"]);
+    terminal.expect("Approve this call? [y/N] ").type_in("y\n");
+    let output = terminal.end();
+    assert!(!output.stdout.contains("not shown"), "{output:?}");
+    // Long lines are broken, so only letters are compared.
+    let letters: String = output.stdout.chars().filter(|it| !"\r\n |".contains(*it)).collect();
+    assert!(letters.contains(&content.replace(' ', "")), "{output:?}");
+    assert_eq!(rig.summary(asked), "Approved by cli");
+}
+
 #[test]
 fn a_person_denies_at_the_terminal() {
     let rig = Rig::new();
@@ -295,6 +312,11 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
         assert!(refused.stderr.contains("there is no terminal"), "{refused:?}");
         assert!(refused.stderr.contains("config set approvals.scripted true"), "{refused:?}");
     }
+    for words in [["approve", one, "--yes"], ["deny", one, "--yes"]] {
+        let refused = rig.run(&[&["approvals"], &words[..]].concat());
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains("`approvals.scripted` is false"), "{refused:?}");
+    }
     assert!(!first.response.exists());
     let rig = rig.scripted();
     // Another question may have the number by now.
@@ -317,7 +339,7 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
     Escalation approved. #1 was accepted by `work`.
     --- exit 0
     "#);
-    let denied = rig.run(&["approvals", "deny", two]);
+    let denied = rig.run(&["approvals", "deny", two, "--yes"]);
     assert_eq!(denied.code, 0, "{denied:?}");
     assert!(
         denied.stdout.ends_with("Escalation denied. Your denial of #1 was accepted by `work`.\n"),

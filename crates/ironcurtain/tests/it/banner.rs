@@ -426,14 +426,22 @@ fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
     assert!(first.contains("secret-0") && !first.contains("secret-39"), "{first}");
     terminal.type_in("y\n").expect("y was not taken: the rest of the request was not shown yet");
     terminal.expect("more rows: Enter shows them, n and Enter denies.\n");
-    for _ in 0..10 {
-        terminal.type_in("\n").expect("den");
-        if terminal.seen.ends_with("y approve · n den") {
-            break;
+    let page_on = |terminal: &mut Terminal| {
+        for _ in 0..20 {
+            terminal.type_in("\n").expect("den");
+            if terminal.seen.ends_with("y approve · n den") {
+                return;
+            }
         }
-    }
+        panic!("no end: {}", terminal.seen);
+    };
+    page_on(&mut terminal);
     let seen = &terminal.seen;
     assert!((0..40).all(|n| seen.contains(&format!("secret-{n}\""))), "{seen}");
+    // The list of arguments was shortened, so all of it is looked at before it is approved.
+    terminal.type_in("y\n").expect("(press d first, then y: ").expect("y approve · n deny");
+    terminal.type_in("d\n").expect("more rows: Enter shows them, n and Enter denies.\n");
+    page_on(&mut terminal);
     terminal.type_in("y\n").expect("Escalation approved.\n");
     check_end(&rig, terminal, 0);
 }

@@ -208,12 +208,12 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     assert_snapshot!(rig.seen(&rig.run(&["list"])), @r#"
     changed     changed (trusted 2026-01-01T00:00:00.000Z)        not contained  confined: [RUNG]  race: possible  python3 -u ''
                 keeps\u{a}notes
-                started in another way than it was when it was trusted, so it is withheld; `ironcurtain servers trust changed` shows the difference
+                its command or its files have changed since it was trusted, so it is withheld; `ironcurtain servers trust changed` shows what differs
     far         new                                               not contained  on another machine                    https://x.example/mcp
-    filesystem  ours                                              not contained  confined: [RUNG]                  built-in filesystem
+    filesystem  built in                                          not contained  confined: [RUNG]                  built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
                 may send requests to the client's model, if you approve each one
-    git         ours                                              contained      confined: [RUNG]                  built-in git
+    git         built in                                          contained      confined: [RUNG]                  built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]                  /bin/tame
     fetch  off; `ironcurtain servers restore fetch` switches it on again

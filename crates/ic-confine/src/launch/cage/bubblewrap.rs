@@ -236,7 +236,7 @@ impl Words {
         let stat =
             rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(not_in_view(path))?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            self.say(["--perms", "0000"]);
+            self.say(["--perms", "0555"]);
             self.say(["--tmpfs".as_ref(), path.as_os_str()]);
             self.say(["--remount-ro".as_ref(), path.as_os_str()]);
         } else {

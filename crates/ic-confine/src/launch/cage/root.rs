@@ -38,6 +38,8 @@ const EMPTY_FILE: &str = ".empty";
 /// which nothing is looked for any more.
 const TOGETHER: &str = "/dev";
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
+/// The mode of a hidden directory: it is empty, and whoever looks sees that.
+const HIDDEN_DIRECTORY: Mode = Mode::from_raw_mode(0o555);
 /// More files and directories than any server has in its home.
 const SCRATCH_FILES_MAX: u64 = 1 << 16;
 /// What is made for the root itself: a few directories, links and files.
@@ -253,7 +255,9 @@ impl Root {
         let root = memory(1 << 20, ROOT_FILES_MAX, HARMLESS)?;
         move_mount(&root, "", CWD, SCAFFOLD, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(at("put the root at", SCAFFOLD))?;
-        rustix::fs::mkdirat(&root, EMPTY_DIRECTORY, Mode::empty())
+        // Programs look for optional files in places such as /usr/local/etc: that none is there is no
+        // trouble to them, and that they may not look is.
+        rustix::fs::mkdirat(&root, EMPTY_DIRECTORY, HIDDEN_DIRECTORY)
             .map_err(at("make", EMPTY_DIRECTORY))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(&root, EMPTY_FILE, flags, Mode::empty())
@@ -338,8 +342,8 @@ impl Root {
         move_to(mount, &place.0).map_err(at("show", &place.1))
     }
 
-    /// Covers what is at `place` with something empty that cannot be read; returns whether anything
-    /// is there.
+    /// Covers what is at `place` with an empty directory, or with a file that cannot be read; returns
+    /// whether anything is there.
     fn cover(&self, place: &Path) -> Result<bool, LaunchError> {
         let found = match self.find(place) {
             Ok(found) => found,

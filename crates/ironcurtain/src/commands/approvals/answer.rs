@@ -24,8 +24,8 @@ use crate::screen::Screen;
 
 /// Approve one request
 ///
-/// Shows the call and asks at the terminal, unless `approvals.scripted` is true; then it has to be
-/// named by its id. The one call is forwarded as it was shown; if anything about it has changed,
+/// Shows the whole call and asks at the terminal, unless `approvals.scripted` is true; then it has to
+/// be named by its id. The one call is forwarded as it was shown; if anything about it has changed,
 /// there is a new request. Exits with 0 if the session has the approval, and with 1 if not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApproveArgs {
@@ -50,6 +50,9 @@ pub(crate) struct ApproveArgs {
     /// How many further calls the grant covers; without it, any number
     #[arg(long, value_name = "C", requires = "grant")]
     count: Option<u64>,
+    /// Approve without being asked, if `approvals.scripted` is true
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Deny one request
@@ -61,6 +64,9 @@ pub(crate) struct DenyArgs {
     /// Number in `approvals list`, or id
     #[arg(value_name = "N|ID")]
     target: Target,
+    /// Deny without being asked, if `approvals.scripted` is true
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Runs `approvals approve`.
@@ -76,7 +82,7 @@ pub(crate) fn approve(
         Some(kind) => Some(wish(args, pending, kind, SystemClock.now())?),
         None => None,
     };
-    let mut person = person("whether to approve the call", &home, environment)?;
+    let mut person = person("whether to approve the call", args.yes, &home, environment)?;
     // SECURITY: an agent can take its question back and ask another one, which has the number then;
     // where nobody looks at it, nobody would notice.
     if let (Person::Scripted, Target::Number(number)) = (&person, &args.target) {
@@ -89,7 +95,8 @@ pub(crate) fn approve(
         true => Some(Adding::work_out(pending, environment)?),
         false => None,
     };
-    let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
+    // SECURITY: what is left out may be what matters.
+    let mut shown = lines(pending, View::Full, At::Prompt, sight.at);
     shown.push(String::new());
     let question = match (&wish, &adding) {
         (_, Some(adding)) => {
@@ -136,7 +143,7 @@ pub(crate) fn deny(
     let home = home(environment)?;
     let sight = Sight::take(&home, screen)?;
     let pending = sight.find(&args.target)?;
-    let mut person = person("whether to deny the call", &home, environment)?;
+    let mut person = person("whether to deny the call", args.yes, &home, environment)?;
     let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
     shown.push(String::new());
     shown.push("If you deny it, the call is not forwarded, and the agent is told so.".to_owned());

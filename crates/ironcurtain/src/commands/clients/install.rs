@@ -5,7 +5,7 @@ use ic_home::Environment;
 use ic_opening::policy::Origin;
 use ic_resolve::{Disk as _, RealDisk};
 
-use super::edit::{NotEditable, Want, neighbours, with};
+use super::edit::{NotEditable, Want, neighbours, own_words, with};
 use super::known::{Client, ConfigFile, Proxy};
 use super::target::Target;
 use super::{Change, client, told_about_own_tools};
@@ -54,7 +54,11 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let client = client(&args.client)?;
-    let proxy = proxy(&args.options, environment)?;
+    let options = match args.options.is_empty() && !args.print {
+        true => options_there(client, environment, screen)?,
+        false => args.options.clone(),
+    };
+    let proxy = proxy(&options, environment)?;
     let off = off(client, args.own_tools_off)?;
     if args.print {
         return print(client, (&proxy, &off), environment, screen);
@@ -85,6 +89,31 @@ pub(crate) fn run(
     }
     tell(client, args.own_tools_off, screen);
     Ok(Exit::Success)
+}
+
+/// Returns the options of an entry that is there already: who installs it again means to keep them.
+fn options_there(
+    client: &Client,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Vec<String>, Failure> {
+    let proxy = Proxy { program: String::new(), arguments: Vec::new(), home: None };
+    for config in client.files {
+        let target = Target::find(config, environment)?;
+        let text = target.text.as_deref().unwrap_or_default();
+        let words = own_words(text, config.format, &(config.wants)(&proxy)).unwrap_or_default();
+        let options = words.get(2..).unwrap_or_default();
+        if is_proxy(&words) && !options.is_empty() {
+            screen.notice(&format!(
+                "The entry keeps its options `{}`; give others after `--`, or run \
+                 `ironcurtain clients remove {}` first.",
+                visible(&options.join(" ")),
+                client.name
+            ));
+            return Ok(options.to_vec());
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Returns what turns the client's own tools off, if that `is_wanted`.

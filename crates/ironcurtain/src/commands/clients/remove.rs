@@ -15,7 +15,7 @@ use crate::screen::{Screen, visible};
 /// Take `ironcurtain proxy` out of the configuration of a client
 ///
 /// Removes what `clients install` wrote and nothing else, after showing it and asking. The old file is
-/// kept beside it.
+/// kept beside it. A file that held nothing else is removed if `clients install` made it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// Client to disconnect
@@ -53,7 +53,9 @@ pub(crate) fn run(
                 .with_hint("nothing was changed; take the entry `ironcurtain` out by hand")
         })?;
         if after != before {
-            let after = (!is_empty(&after, config.format)).then_some(after);
+            // A file of which `clients install` kept an older one was there before: it is the user's.
+            let is_ours = is_empty(&after, config.format) && !target.has_backup()?;
+            let after = (!is_ours).then_some(after);
             changes.push(Change { target, before, after });
         }
     }

@@ -16,6 +16,8 @@ use crate::screen::visible;
 
 /// The largest file that is changed.
 const BYTES_MAX: u64 = 16 << 20;
+/// What stands behind the name of a file in those of its older ones, with the time behind it.
+const BACKUP: &str = ".ironcurtain-";
 
 /// A client's file, whether it is there or not.
 #[derive(Debug)]
@@ -70,6 +72,16 @@ impl Target {
         }
     }
 
+    /// Returns whether an older file is kept beside this one.
+    pub(super) fn has_backup(&self) -> Result<bool, Failure> {
+        let mut beginning = self.real.file_name().unwrap_or_default().to_owned();
+        beginning.push(BACKUP);
+        let directory = self.real.parent().unwrap_or(Path::new("/"));
+        let names = file::names(directory)?.unwrap_or_default();
+        let beginning = beginning.as_encoded_bytes();
+        Ok(names.iter().any(|it| it.as_encoded_bytes().starts_with(beginning)))
+    }
+
     /// Writes the file anew, or removes it for `None`; returns where the old one is kept.
     pub(super) fn write(&self, text: Option<&str>) -> Result<Option<PathBuf>, Failure> {
         // The client may have written it while the person was asked.
@@ -108,7 +120,7 @@ fn followed(path: &AbsolutePath) -> Result<CanonicalPath, Failure> {
 fn backup(path: &Path) -> PathBuf {
     let at = SystemClock.now().to_string().replace(':', "-");
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".ironcurtain-{at}.bak"));
+    name.push(format!("{BACKUP}{at}.bak"));
     path.with_file_name(name)
 }
 

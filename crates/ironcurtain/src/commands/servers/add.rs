@@ -77,10 +77,8 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let name: ServerName = args.name.parse().map_err(|error| {
-        Failure::usage(format!("`{}` is not a valid server name", visible(&args.name)))
-            .with_source(error)
-    })?;
+    let name = args.name.parse::<ServerName>();
+    let name = name.map_err(|error| Failure::usage(visible(&error.to_string())))?;
     super::refuse_reserved(&name)?;
     let env = args.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
     let headers = args.header.iter().map(|text| header(text)).collect::<Result<_, _>>()?;

@@ -198,10 +198,8 @@ fn take(servers: Vec<Found>, origin: &Origin, found: &mut Vec<Found>, screen: &m
 
 impl Found {
     fn plan(self, args: &ImportArgs) -> Result<Plan, Failure> {
-        let name: ServerName = self.name.parse().map_err(|error| {
-            Failure::usage(format!("`{}` is not a valid server name", visible(&self.name)))
-                .with_source(error)
-        })?;
+        let name = self.name.parse::<ServerName>();
+        let name = name.map_err(|error| Failure::usage(visible(&error.to_string())))?;
         super::refuse_reserved(&name)?;
         let client = self.origin.client;
         let Line { command, env, directory, far } = self.line.map_err(|why| {

@@ -109,7 +109,7 @@ pub(super) fn install(
     let place = place(&own, &digest);
     kept.keep_as(&place)?;
     let Placed { version, integrity, script, program, search, .. } = placed;
-    let what = format!("{} {version} of {}", asked.package, asked.ecosystem.as_str());
+    let what = format!("{} {version} from {}", asked.package, asked.ecosystem.as_str());
     let record = [
         ("ecosystem", asked.ecosystem.as_str()),
         ("package", asked.package.as_str()),

@@ -216,15 +216,15 @@ impl Row<'_> {
         }
         if 0 < self.n_drafts {
             notes.push(format!(
-                "{} not reviewed, so every call of them needs approval; `ironcurtain servers review {}`",
+                "{} not reviewed; their calls need approval; `ironcurtain servers review {}`",
                 tools(self.n_drafts),
                 self.name
             ));
         }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(
-                "started in another way than it was when it was trusted, so it is withheld; \
-                 `ironcurtain servers trust {}` shows the difference",
+                "its command or its files have changed since it was trusted, so it is withheld; \
+                 `ironcurtain servers trust {}` shows what differs",
                 self.name
             ));
         }
@@ -294,7 +294,7 @@ impl Trust {
 
     fn shown(&self) -> String {
         match self {
-            Self::Ours => "ours".to_owned(),
+            Self::Ours => "built in".to_owned(),
             Self::New => "new".to_owned(),
             Self::Trusted { since, n_tools } => {
                 format!("trusted since {} ({})", visible(since), tools(*n_tools))

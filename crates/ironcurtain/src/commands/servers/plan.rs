@@ -241,8 +241,8 @@ fn look(
     let recipe = trial.recipe((name, config), &Arc::new(loaded.judge), &holding, environment)?;
     trial.probe(&recipe, screen).map_err(|error| {
         Failure::environment(format!("the server `{name}` does not work in its cage: {error}")).with_hint(
-            "nothing of it was kept; `--allow-read`, `--allow-write`, `--allow-domain` and `--env` give \
-             it what it needs",
+            "nothing of it was kept; `--from DIR` copies the directory of a program of your own, and \
+             `--allow-read`, `--allow-write`, `--allow-domain` and `--env` give it what else it needs",
         )
     })
 }

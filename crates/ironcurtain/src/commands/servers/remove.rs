@@ -38,10 +38,8 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let home = home(environment)?;
-    let name: ServerName = args.name.parse().map_err(|error| {
-        Failure::usage(format!("`{}` is not a valid server name", visible(&args.name)))
-            .with_source(error)
-    })?;
+    let name = args.name.parse::<ServerName>();
+    let name = name.map_err(|error| Failure::usage(visible(&error.to_string())))?;
     home.prepare()?;
     let entries = Entries::open(&home)?;
     let would = entries.would_remove(&name);

@@ -113,10 +113,11 @@ pub(crate) fn run(
     file::create_dir(home.installed_servers())?;
     file::create_dir(home.installed_servers().join(name.as_str()))?;
     written.write()?;
-    screen.line(&format!(
-        "{name}: {} confirmed; {n_left} still drafts, of which every call needs approval",
-        n_shown - n_left
-    ))?;
+    let left = match n_left {
+        0 => "all are reviewed".to_owned(),
+        n_left => format!("{n_left} still drafts, whose calls all need approval"),
+    };
+    screen.line(&format!("{name}: {} confirmed; {left}", n_shown - n_left))?;
     Ok(if n_left == 0 { Exit::Success } else { Exit::Failed })
 }
 

@@ -10,7 +10,7 @@ use crate::terminal::Tty;
 /// The five lines; none is wider than a terminal of 80 columns.
 const LINES: [&str; 5] = [
     "IronCurtain runs AI agents without trusting them: a policy judges every call.",
-    "Keys, credentials and browser data stay closed; outside its sandbox it asks you.",
+    "Keys, credentials and browser data stay closed; outside the sandbox you decide.",
     "No key is set, so the built-in offline model is used: try `list the files`.",
     "For a real model: export ANTHROPIC_API_KEY=… (or OpenAI, Google, compatible).",
     "Next: `ironcurtain demo` is a two-minute tour, and `/help` lists the commands.",

@@ -7,6 +7,7 @@ use ic_escalation::offer::LIFETIME;
 use ic_escalation::{Offer, Reply, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
 use ic_terminal::Ink;
+use ic_types::EscalationId;
 
 use super::keys::{Action, Key};
 use super::shown::{Keys, Shown, painted};
@@ -38,6 +39,7 @@ impl Banner {
             Some(Action::Grant) => self.offer(group, place),
             Some(Action::Always) => self.offer_addition(group, place),
             Some(Action::Details) => self.details(group, place),
+            Some(Action::Apart) => self.take_apart(group, place),
             Some(Action::Skip) => self.skip(group, place),
             None => {
                 let hint = format!("that is not an answer; {}", self.prompt());
@@ -57,6 +59,21 @@ impl Banner {
         let lines = painted(group.lines(View::Full, SystemClock.now()));
         let keys = Keys::Table { has_details: false, has_always: self.has_always(group) };
         self.present(shown_of(lines, keys, group));
+    }
+
+    /// Shows the calls of a group one by one, in the same order.
+    fn take_apart(&mut self, group: &Group, place: &mut Place<'_>) {
+        if group.len() == 1 {
+            return self.refuse("this is one call".to_owned(), place);
+        }
+        self.withdraw();
+        let ids: Vec<EscalationId> =
+            group.all().map(|it| it.request().escalation.clone()).collect();
+        for id in ids.iter().rev() {
+            self.waiting.push_front(id.clone());
+        }
+        self.apart.extend(ids);
+        self.show_next(place);
     }
 
     /// Shows the next question, and this one after the others.

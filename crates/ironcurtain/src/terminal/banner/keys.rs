@@ -13,6 +13,7 @@ pub(super) enum Action {
     Grant,
     Always,
     Details,
+    Apart,
     Skip,
 }
 
@@ -25,12 +26,13 @@ pub(super) struct Key {
 }
 
 /// Every key, in the order in which they are shown.
-pub(super) const KEYS: [Key; 6] = [
+pub(super) const KEYS: [Key; 7] = [
     Key { letter: "y", action: Action::Approve, name: "approve" },
     Key { letter: "n", action: Action::Deny, name: "deny" },
     Key { letter: "g", action: Action::Grant, name: "approve and grant" },
     Key { letter: "a", action: Action::Always, name: "always" },
     Key { letter: "d", action: Action::Details, name: "details" },
+    Key { letter: "o", action: Action::Apart, name: "one by one" },
     Key { letter: "s", action: Action::Skip, name: "next" },
 ];
 
@@ -56,8 +58,8 @@ impl Action {
     /// Returns how much of the question has to have been shown.
     pub(super) fn reach(self) -> Reach {
         match self {
-            Self::Approve | Self::Grant | Self::Always | Self::Details => Reach::Whole,
-            Self::Deny | Self::Skip => Reach::Page,
+            Self::Approve | Self::Grant | Self::Always => Reach::Whole,
+            Self::Deny | Self::Details | Self::Apart | Self::Skip => Reach::Page,
         }
     }
 
@@ -68,6 +70,7 @@ impl Action {
             Self::Grant => Offer::of_request(group.first().request()).is_ok(),
             Self::Always => situation.has_always,
             Self::Details => situation.has_details,
+            Self::Apart => 1 < group.len(),
             Self::Skip => 0 < situation.n_waiting,
         }
     }
@@ -79,6 +82,7 @@ pub(super) fn line(group: &Group, situation: Situation) -> String {
     // Of several calls it is said again where the answer is typed: the heading may have scrolled away.
     let all = match group.len() {
         1 => String::new(),
+        2 => " both".to_owned(),
         n_calls => format!(" all {n_calls}"),
     };
     let first = group.first().number();
@@ -86,7 +90,7 @@ pub(super) fn line(group: &Group, situation: Situation) -> String {
         Action::Approve | Action::Deny => format!("{} {}{all}", key.letter, key.name),
         Action::Grant if 1 < group.len() => format!("{} approve #{first} and grant", key.letter),
         Action::Always if 1 < group.len() => format!("{} always #{first}", key.letter),
-        Action::Grant | Action::Always | Action::Details | Action::Skip => {
+        Action::Grant | Action::Always | Action::Details | Action::Apart | Action::Skip => {
             format!("{} {}", key.letter, key.name)
         }
     };

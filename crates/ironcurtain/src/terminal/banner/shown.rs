@@ -82,6 +82,11 @@ impl Shown {
         rows.unwrap_or_default()
     }
 
+    /// Returns whether something of the question was left out of the lines.
+    pub(super) fn is_shortened(&self) -> bool {
+        matches!(self.keys, Keys::Table { has_details: true, .. })
+    }
+
     pub(super) fn has_more(&self) -> bool {
         self.page().to < self.page().of
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use ic_escalation::SessionEntry;
 use ic_home::{Clock as _, Process, SystemClock};
 use ic_session::Questions;
+use ic_terminal::gate::{Arrival, NotYet, Reach};
 use ic_types::Digest;
 use tempfile::TempDir;
 
@@ -215,7 +216,7 @@ async fn questions_that_differ_in_little_are_answered_together() {
     scene.act(Banner::recheck);
     scene.ask().await;
     assert!(scene.said(
-        "? y approve all 3 · n deny all 3 · g approve #1 and grant · s next (then Enter) · 1 more wait"
+        "? y approve all 3 · n deny all 3 · g approve #1 and grant · o one by one · s next (then Enter) · 1 more wait"
     ));
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes", "b yes", "c yes"]);
@@ -223,6 +224,89 @@ async fn questions_that_differ_in_little_are_answered_together() {
     scene.ask().await;
     scene.typed("n");
     assert_eq!(scene.answered(), ["a yes", "b yes", "c yes", "e no"]);
+}
+
+/// What is grouped can be taken apart, and stays so; what comes later is grouped as before.
+#[tokio::test(start_paused = true)]
+async fn a_group_is_answered_one_by_one_if_the_person_wants() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(!scene.banner.takes('o'));
+    scene.typed("o");
+    assert!(scene.said("(this is one call)"), "{:?}", scene.said.lines);
+    std::fs::remove_file(scene.root.path().join("request-a.json")).unwrap();
+    for name in ["b", "c", "e"] {
+        scene.put(name, "ask", &format!("/d/{name}"));
+    }
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(scene.banner.takes('o') && scene.said("· o one by one"), "{:?}", scene.said.lines);
+    scene.typed("o");
+    scene.typed("y");
+    assert!(scene.answered().is_empty(), "the first of them is to be read first");
+    for name in ["f", "h"] {
+        scene.put(name, "ask", &format!("/d/{name}"));
+    }
+    scene.act(Banner::recheck);
+    for (word, n_answers) in [("n", 1), ("y", 2), ("n", 3)] {
+        scene.ask().await;
+        assert!(!scene.banner.takes('o'), "{:?}", scene.said.lines);
+        scene.typed(word);
+        assert_eq!(scene.answered().len(), n_answers);
+    }
+    assert_eq!(scene.answered(), ["b no", "c yes", "e no"]);
+    scene.ask().await;
+    assert!(scene.said("? y approve both · n deny both · "), "{:?}", scene.said.lines);
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["b no", "c yes", "e no", "f yes", "h yes"]);
+}
+
+/// What was left out to make it short was not read.
+#[tokio::test(start_paused = true)]
+async fn what_is_shortened_is_not_approved_before_all_of_it_was_shown() {
+    let mut scene = Scene::new();
+    scene.said.room.rows = 20;
+    scene.put("a", &"long".repeat(2000), "/d/a");
+    scene.act(Banner::recheck);
+    for word in ["y", "g", "a"] {
+        scene.ask().await;
+        scene.typed(word);
+        let hint = format!("(press d first, then {word}: parts of the request were left out)");
+        assert!(scene.said(&hint), "{word}: {:?}", scene.said.lines);
+        assert!(scene.answered().is_empty() && !scene.banner.is_choosing());
+    }
+    // A command of a conversation is not taken either.
+    scene.ask().await;
+    scene.banner.arrives(Arrival::Alone);
+    scene.banner.line_begins(0);
+    assert_eq!(scene.banner.line_ends(Reach::Whole).err(), Some(NotYet::Shortened));
+    scene.said.room.columns = Some(80);
+    scene.act(|_, _| ());
+    scene.ask().await;
+    scene.typed("d");
+    scene.ask().await;
+    // All of it is more than a page, and each page has to be shown.
+    scene.typed("y");
+    assert!(scene.answered().is_empty());
+    let mut n_pages = 1;
+    while scene.banner.shown.as_ref().is_some_and(Shown::has_more) {
+        scene.ask().await;
+        scene.typed("");
+        n_pages += 1;
+        assert!(n_pages < 100 && scene.answered().is_empty());
+    }
+    assert!(3 < n_pages);
+    scene.ask().await;
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["a yes"]);
+    // It can be denied as it is.
+    scene.put("b", &"long".repeat(2000), "/d/b");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    scene.typed("n");
+    assert_eq!(scene.answered(), ["a yes", "b no"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,13 +82,13 @@ impl Repl<'_> {
         let mut lines: Vec<Line> = COMMANDS
             .iter()
             .map(|(name, what)| {
-                Line::new(Ink::Strong, &format!("  {name:12}")).and(Ink::Plain, what)
+                Line::new(Ink::Strong, &format!("  {name:14}")).and(Ink::Plain, what)
             })
             .collect();
         for (key, what) in [
             (
-                "y n g a d s",
-                "with nothing typed: approve, deny, grant, always, show all, show the next",
+                "y n g a d o s",
+                "with nothing typed: approve, deny, grant, always, show all, one by one, show the next",
             ),
             ("Alt-Enter", "a line break; so is a \\ at the end of a line"),
             ("Tab", "completes commands and file names"),
@@ -96,7 +96,7 @@ impl Repl<'_> {
             ("Ctrl-C", "cancels the turn; twice ends the session"),
             ("Ctrl-D", "ends the session"),
         ] {
-            lines.push(Line::new(Ink::Strong, &format!("  {key:12}")).and(Ink::Plain, what));
+            lines.push(Line::new(Ink::Strong, &format!("  {key:14}")).and(Ink::Plain, what));
         }
         self.console.pen.print(&lines);
     }

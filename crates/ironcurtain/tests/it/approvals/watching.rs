@@ -278,7 +278,7 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
       Lets more through:
         create or change in ~/Documents, with filesystem.write_file: needs approval -> allowed
     To take it back: ironcurtain policy allow filesystem.write_file --to write --in ~/Documents --remove
-    Sessions that run keep asking.
+    Running sessions keep asking.
     y adds it and approves the call; n does neither (then Enter)
     "#);
     // Neither an answer to the question nor one to another.

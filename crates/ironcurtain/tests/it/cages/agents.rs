@@ -371,11 +371,13 @@ for path in ("/", "/etc", "/dev", "/tmp", "/var", "/var/tmp", place, place + "/w
              place + "/work/keep", place + "/work/secrets", "/usr/local/etc"):
     try:
         names = sorted(os.listdir(path))
-    except PermissionError:
-        names = []
     except FileNotFoundError:
         names = ["missing"]
     print(path + ":", *names)
+try:
+    open("/usr/local/etc/gitconfig")
+except OSError as error:
+    print("optional:", type(error).__name__)
 print("environment:", *sorted(os.environ))
 print("processes:", *sorted(int(name) for name in os.listdir("/proc") if name.isdigit()))
 print("uids:", open("/proc/self/uid_map").read().split()[2])
@@ -406,6 +408,8 @@ fn an_agent_sees_nothing_that_is_not_on_the_list() {
         assert_eq!(beyond("/etc", &ETC), [""; 0], "{}", ground.rung);
         assert_eq!(beyond("/dev", &DEVICES), [""; 0], "{}", ground.rung);
         assert_eq!(beyond("/usr/local/etc", &["missing"]), [""; 0], "{}", ground.rung);
+        // Git gives up if it may not look for its settings there.
+        assert_eq!(listed("optional"), ["FileNotFoundError"], "{}", ground.rung);
         assert_eq!(listed("/tmp"), [""; 0]);
         assert_eq!((listed("/var"), listed("/var/tmp")), (vec!["tmp"], vec![name]));
         assert_eq!(listed(&place), ["state", "work"]);

@@ -47,7 +47,7 @@ fn what_is_hidden_or_kept_within_what_is_seen_is_so() {
         ];
         let hidden = ["seen/write/secrets", "seen/write/.env", "other"];
         cage.hidden = hidden.map(|name| ground.path(name)).to_vec();
-        let script = "cd PLACE/seen/write; cat secrets/x || echo 1; ls secrets || echo 2; cat .env || \
+        let script = "cd PLACE/seen/write; cat secrets/x || echo 1; ls secrets && echo 2; cat .env || \
              echo 3; echo > .env || echo 4; rm -f .env || echo 5; mv secrets s2 || echo 6; \
              echo > secrets/y || echo 7; cat kept/x; echo > kept/x || echo 8; chmod 700 secrets || \
              echo 9; mv kept k2 || echo 10; ls -d ../../other || echo 11";

@@ -92,6 +92,46 @@ fn what_is_installed_twice_is_there_once_and_is_removed_without_a_trace() {
     }
 }
 
+/// Who installs it again, after an update for instance, does not mean to lose the workspace.
+#[test]
+fn options_stay_when_it_is_installed_again_and_give_way_to_others() {
+    for (name, _, files, _) in CLIENTS {
+        let place = place();
+        let options = ["--", "--workspace", "/home/you/project"];
+        let first = place.run([&["clients", "install", name, "--yes"][..], &options].concat());
+        assert_eq!(first.code, 0, "{first:?}");
+        let written = read(&place, files[0]);
+        assert!(written.contains("/home/you/project"), "{name}: {written}");
+        let again = place.run(["clients", "install", name, "--yes"]);
+        assert!(again.stdout.contains("nothing was changed"), "{name}: {again:?}");
+        assert!(again.stderr.contains("--workspace /home/you/project"), "{name}: {again:?}");
+        assert_eq!(read(&place, files[0]), written, "{name}");
+        let options = ["--", "--policy", "coding"];
+        let other = place.run([&["clients", "install", name, "--yes"][..], &options].concat());
+        assert_eq!(other.code, 0, "{other:?}");
+        let written = read(&place, files[0]);
+        assert!(written.contains("coding") && !written.contains("project"), "{name}: {written}");
+    }
+}
+
+/// A file that was there before is not removed, also if nothing was in it.
+#[test]
+fn a_file_of_the_user_is_never_removed() {
+    for (name, file, before) in [
+        ("cursor", ".cursor/mcp.json", "{\"mcpServers\": {}}"),
+        ("vscode", ".config/Code/User/mcp.json", "{}\n"),
+        ("codex", ".codex/config.toml", ""),
+    ] {
+        let place = place();
+        place.write(&format!("home/{file}"), before);
+        assert_eq!(place.run(["clients", "install", name, "--yes"]).code, 0);
+        let removed = place.run(["clients", "remove", name, "--yes"]);
+        assert_eq!(removed.code, 0, "{removed:?}");
+        assert!(in_home(&place, file).exists(), "{name}: {removed:?}");
+        assert!(!read(&place, file).contains("ironcurtain"), "{name}: {}", read(&place, file));
+    }
+}
+
 /// The file holds the keys of other servers, and the difference is shown on a terminal that others may see.
 #[test]
 fn what_is_shown_of_a_change_holds_nothing_of_others() {

@@ -51,8 +51,6 @@ impl Shell {
         std::fs::remove_dir_all(place.path("home/.ironcurtain")).unwrap();
         for (path, text) in [
             ("home/src/site/src/app.js", "// TODO: greet\n"),
-            ("home/notes/a.md", "# A\n"),
-            ("home/notes/out/a.md", "# A\n"),
             ("home/Documents/plan.md", "# Plan\n"),
             ("home/Downloads/b.txt", "b\n"),
             ("home/.ssh/id_ed25519", "not a key\n"),

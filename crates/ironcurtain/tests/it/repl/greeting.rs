@@ -23,7 +23,7 @@ fn a_new_user_is_greeted_in_five_lines() {
     let begin = rows.iter().position(|row| row == FIRST).expect("the greeting");
     insta::assert_snapshot!(rows[begin..begin + 6].join("\n"), @"
     IronCurtain runs AI agents without trusting them: a policy judges every call.
-    Keys, credentials and browser data stay closed; outside its sandbox it asks you.
+    Keys, credentials and browser data stay closed; outside the sandbox you decide.
     No key is set, so the built-in offline model is used: try `list the files`.
     For a real model: export ANTHROPIC_API_KEY=… (or OpenAI, Google, compatible).
     Next: `ironcurtain demo` is a two-minute tour, and `/help` lists the commands.

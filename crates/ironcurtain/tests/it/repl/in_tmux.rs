@@ -186,7 +186,7 @@ fn several_questions_in_tmux() {
     let Some(tmux) = Tmux::start(&rig, 80) else { return };
     let session = ask_four(&rig);
     tmux.type_in("/approve").ends_with(&["> /approve"]).keys(&["Enter"]);
-    tmux.ends_with(&["y approve all 3 · n deny all 3 · s next · 1 more wait", ">"]);
+    tmux.ends_with(&["y approve all 3 · n deny all 3 · o one by one · s next · 1 more wait", ">"]);
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
     3 calls need approval; you answer them together:
     #1 NAME: filesystem wants to call create_directory
@@ -209,7 +209,7 @@ fn several_questions_in_tmux() {
         "/d/three"
       "path": "/d/three"
       id: 00000003-0000-4000-8000-000000000000
-    y approve all 3 · n deny all 3 · s next · 1 more wait
+    y approve all 3 · n deny all 3 · o one by one · s next · 1 more wait
     >
     "#);
     tmux.type_in("y").expect("Escalation approved. (3 calls)").ends_with(&[KEYS, ">"]);

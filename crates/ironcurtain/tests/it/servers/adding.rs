@@ -128,7 +128,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     let registry = Registry::start(&["--npm", &tiny(&place)]);
     let added = registry.run(&place, &["add", "tiny", "--", "npx", "-y", "@test/tiny", "--flag"]);
     assert_eq!(added.code, 0, "{added:?}");
-    assert!(added.stdout.contains("@test/tiny 1.2.3 of npm"), "{}", added.stdout);
+    assert!(added.stdout.contains("@test/tiny 1.2.3 from npm"), "{}", added.stdout);
     for line in [
         "  do  guessed  path  a path that is read, written or deleted",
         "               url   a web address that is fetched",

@@ -157,7 +157,7 @@ fn a_requirement_with_an_address_builds_nothing() {
     let good = Registry::start(&["--wheel", "good="]);
     let added = good.run(&place, &["add", "good", "--", "uvx", "good"]);
     assert_eq!(added.code, 0, "{added:?}");
-    assert!(added.stdout.contains("good 1.0 of PyPI"), "{added:?}");
+    assert!(added.stdout.contains("good 1.0 from PyPI"), "{added:?}");
     // It is compiled once, so that no start has to do that.
     let mut left = vec![place.path("home/.ironcurtain/servers/good")];
     let mut is_compiled = false;

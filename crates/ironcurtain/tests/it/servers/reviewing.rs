@@ -55,7 +55,7 @@ fn a_tool_is_looked_at_changed_and_confirmed_and_the_rest_stays_as_it_was() {
         "  4  a path that is read and written\n",
         "  1  path: a path that is read and written\n",
         "  3  write_note  confirmed  path     a path that is read and written\n",
-        "plain: 1 confirmed; 2 still drafts, of which every call needs approval\n",
+        "plain: 1 confirmed; 2 still drafts, whose calls all need approval\n",
     ] {
         assert!(seen.stdout.contains(line), "{line:?} is not in\n{}", seen.stdout);
     }

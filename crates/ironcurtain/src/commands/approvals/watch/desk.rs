@@ -26,8 +26,7 @@ use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Row, Stage
 /// The longest line that is looked at.
 const LINE_BYTES_MAX: usize = 256;
 /// What can be typed.
-const HELP: &str =
-    "y approve, n deny, g approve and grant, a always, d details, s next, q quit; then Enter";
+const HELP: &str = "y approve, n deny, g approve and grant, a always, d details, o one by one, s next, q quit; then Enter";
 
 /// A person at the terminal.
 #[derive(Debug)]
@@ -356,7 +355,7 @@ impl Typed {
             (None, None, None) => Self::Nothing,
             (Some("q"), None, None) => Self::Quit,
             (Some(letter), number @ (None | Some(Ok(_))), None) => {
-                match ["y", "n", "g", "a", "d", "s"].into_iter().find(|it| *it == letter) {
+                match ["y", "n", "g", "a", "d", "o", "s"].into_iter().find(|it| *it == letter) {
                     Some(letter) => Self::Key(letter, number.and_then(Result::ok)),
                     None => Self::Unknown,
                 }
