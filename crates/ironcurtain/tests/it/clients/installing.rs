@@ -123,7 +123,7 @@ fn a_file_of_the_user_is_never_removed() {
         ("codex", ".codex/config.toml", ""),
     ] {
         let place = place();
-        place.write(&format!("home/{file}"), before);
+        place.write(format!("home/{file}"), before);
         assert_eq!(place.run(["clients", "install", name, "--yes"]).code, 0);
         let removed = place.run(["clients", "remove", name, "--yes"]);
         assert_eq!(removed.code, 0, "{removed:?}");
