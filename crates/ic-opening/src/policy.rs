@@ -213,7 +213,7 @@ impl Loaded {
         let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
         let user_git = user_git(environment, &home, &sandbox);
         let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path))
-            .with_committed(Arc::new(committed(environment, &home, &sandbox)));
+            .with_history(Arc::new(committed(environment, &home, &sandbox)));
         Ok(Self {
             judge: Judge {
                 policy,

@@ -186,7 +186,7 @@ pub enum Why {
     Linked(CanonicalPath),
     /// A link leads to it that is in a tree, or that git has in a commit, in the index or put aside.
     Committed(CanonicalPath),
-    /// A git configuration that might name it cannot be read.
+    /// A git configuration that might name it, or a repository that might lead to it, cannot be read.
     Unreadable(CanonicalPath),
     /// It is at the top of a repository, and servers that build what is pushed take it for orders.
     Pipeline,
@@ -344,7 +344,7 @@ impl std::fmt::Display for Why {
             }
             Self::Linked(link) => write!(f, "git's own `{link}` leads to it"),
             Self::Unreadable(at) => {
-                write!(f, "the git configuration `{at}` cannot be read, and may name it")
+                write!(f, "the git configuration or repository `{at}` cannot be read, and may name it")
             }
             Self::Pipeline => f.write_str("CI runs it once it is pushed"),
             Self::Listed => f.write_str("your tools run it or read it as settings"),

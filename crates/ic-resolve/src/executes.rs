@@ -17,6 +17,7 @@
 pub mod committed;
 mod configured;
 mod finds;
+mod history;
 mod homes;
 mod hooks;
 mod links;
@@ -44,8 +45,9 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::disk::{Disk, Kind};
 use crate::path::{self, Last};
-pub use committed::{CommittedLinks, LinkTable};
+pub use committed::LinkTable;
 use configured::{Named, Place};
+pub use history::{History, Texts, Wanted};
 pub use meaning::counts_in_any_tree;
 pub use names::Names;
 pub use orders::{Orders, UserGit};
@@ -328,7 +330,7 @@ impl<'a> Executes<'a> {
         if let Some(named) = &*seen.named.borrow() {
             return Rc::clone(named);
         }
-        let ways = Ways::to(self, top, seen.git);
+        let ways = Ways::to(self.disk, top, seen.git);
         let mut named = Named::read(self.place(), top, ways.git);
         for path in ways.links {
             named.names.add(path, Why::Repository(top.clone()));

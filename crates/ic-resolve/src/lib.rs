@@ -33,7 +33,7 @@ pub mod url;
 pub use bounds::{BoundsError, Places};
 pub use disk::{CachedDisk, Disk, Entry, Kind, RealDisk};
 pub use executes::{
-    Change, CommittedLinks, Executes, LinkTable, NamedInTree, Names, Orders, UserGit, is_attributes,
+    Change, Executes, History, LinkTable, NamedInTree, Names, Orders, UserGit, is_attributes,
 };
 pub use path::PathFault;
 pub use resolver::{PATH_WORDS, Resolver};

@@ -10,9 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::sync::Arc;
 
 use ic_policy::host_executes::{LISTED_NAMES, ListedName, PIPELINE_NAMES, is_listed, is_same};
 use ic_policy::{Reach, Why};
@@ -29,12 +27,6 @@ const WAYS_MAX: usize = 64;
 const LINKS_MAX: usize = 40;
 /// How often what was found is looked up again: what is named behind a link may hold links.
 const ROUNDS_MAX: usize = 8;
-
-/// Knows the links that git has in a repository, besides those on the disk.
-pub trait CommittedLinks: fmt::Debug + Send + Sync {
-    /// Returns the links of the repository that is kept in `git`; `None` if there is too much to read.
-    fn of(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>>;
-}
 
 /// Links, by their paths from the top of the tree, and where each leads.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@
 //! way. So more is found than git would run, and never less. Which of it an agent could change is not
 //! asked here.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::committed;
 use super::finds::{Finds, Led};
+use super::history::{self, Texts};
 use super::hooks;
 use super::links;
 use super::names::Names;
@@ -46,6 +48,8 @@ pub(super) struct Named {
     pub(super) names: Names,
     /// Those of them that its own configuration names, and not that of the user.
     pub(super) own: Names,
+    /// The configurations of submodules, with where these are or would be checked out.
+    modules: Vec<Source>,
     /// Where commits come from and go to.
     pub(super) urls: Vec<Arc<Urls>>,
     /// A configuration that cannot be understood, so that it may name anything.
@@ -85,7 +89,10 @@ impl Named {
             files.extend(of_trees(place, &directory));
             let modules = directory.join("modules".as_ref()).ok();
             match modules.as_ref().map(|it| of_modules(place, &directory, it)) {
-                Some(Some(more)) => files.extend(more),
+                Some(Some(more)) => {
+                    named.modules.extend_from_slice(&more);
+                    files.extend(more);
+                }
                 Some(None) => named.unreadable = modules,
                 None => {}
             }
@@ -113,12 +120,19 @@ impl Named {
 
     /// Notes what links lead to that git has and that may not be on the disk.
     fn note_committed(&mut self, place: Place<'_>, top: &CanonicalPath) {
-        let Some(committed) = place.orders.and_then(Orders::committed) else { return };
+        let Some(history) = place.orders.and_then(Orders::history) else { return };
         committed::note(place, (top, &committed::at_top(place, top)), &mut self.names);
         for git in &self.git {
-            match committed.of(git) {
+            match history.links(git) {
                 Some(table) => committed::note(place, (top, &table), &mut self.names),
                 None => self.unreadable = Some(git.clone()),
+            }
+        }
+        for (file, top) in &self.modules {
+            let Some(git) = file.parent() else { continue };
+            match history.links(&git) {
+                Some(table) => committed::note(place, (top, &table), &mut self.names),
+                None => self.unreadable = Some(git),
             }
         }
     }
@@ -152,14 +166,23 @@ impl Named {
     }
 
     fn read_all(&mut self, place: Place<'_>, mut files: Vec<Source>) {
-        let mut n_read = 0;
+        let (mut n_read, mut done) = (0, BTreeSet::new());
         while let Some(source) = files.pop() {
+            if !done.insert(source.clone()) {
+                continue;
+            }
             n_read += 1;
             let parsed = match FILES_MAX < n_read || NAMES_MAX < self.names.len() {
                 true => Arc::new(None),
                 false => read(place, &source.0),
             };
             let Some(settings) = &*parsed else {
+                self.unreadable = Some(source.0);
+                break;
+            };
+            self.note_all(place, &source, settings, &mut files);
+            let versions = versions(place, &source, &self.git);
+            let Some(settings) = &*versions else {
                 self.unreadable = Some(source.0);
                 break;
             };
@@ -226,6 +249,18 @@ impl Named {
         }
     }
 
+    /// Notes what hooks in a directory of a setting run by name, here and in any commit.
+    fn note_hooks_in(&mut self, place: Place<'_>, path: &CanonicalPath, source: &Source) {
+        let mut orders = hooks::orders(place, path);
+        match hooks::of_commits(place, path, (&source.1, &self.git)) {
+            Some(more) => orders.extend(more),
+            None => self.unreadable = Some(path.clone()),
+        }
+        for order in orders {
+            self.note(place, source, &order);
+        }
+    }
+
     /// Notes the paths that a setting names, and returns them.
     fn note(
         &mut self,
@@ -254,9 +289,8 @@ impl Named {
         // What is in a named directory may be a link, as hooks often are.
         for path in &paths {
             links::note_beneath(place, path, &mut self.names);
-            let hooks = (order.takes == Takes::Hooks).then(|| hooks::orders(place, path));
-            for order in hooks.into_iter().flatten() {
-                self.note(place, &(file.clone(), top.clone()), &order);
+            if order.takes == Takes::Hooks {
+                self.note_hooks_in(place, path, &(file.clone(), top.clone()));
             }
         }
         paths
@@ -306,8 +340,11 @@ fn of_modules(
     git: &CanonicalPath,
     modules: &CanonicalPath,
 ) -> Option<Vec<Source>> {
+    if matches!(place.disk.look(modules.as_path()), Ok(None)) {
+        return Some(Vec::new());
+    }
     let above = git.parent().unwrap_or_else(CanonicalPath::root);
-    let paths = paths_of_submodules(place, &above);
+    let paths = paths_of_submodules(place, &above)?;
     let (mut files, mut rest) = (Vec::new(), vec![modules.clone()]);
     for n_read in 0.. {
         let Some(module) = rest.pop() else { break };
@@ -336,15 +373,25 @@ fn of_modules(
     Some(files)
 }
 
-/// Returns where a `.gitmodules` says that submodules are checked out, by their names.
-fn paths_of_submodules(place: Place<'_>, top: &CanonicalPath) -> Vec<(Arc<str>, CanonicalPath)> {
-    let file = top.join(".gitmodules".as_ref()).ok();
-    let bytes = file.and_then(|it| place.disk.read_file(it.as_path(), CONFIG_BYTES_MAX).ok());
-    let bytes = bytes.flatten().unwrap_or_default();
-    let settings = str::from_utf8(&bytes).ok().and_then(|it| config::parse(it).ok());
-    let paths = settings.into_iter().flatten().filter(|it| it.key == "path");
-    let place = |it: &str| path::lexical(it.as_bytes(), place.home, Some(top));
-    paths.filter_map(|it| Some((it.subsection?, place(&it.value)?))).collect()
+/// Returns where a `.gitmodules` says that submodules are checked out, by their names, here or in any commit.
+fn paths_of_submodules(
+    place: Place<'_>,
+    top: &CanonicalPath,
+) -> Option<Vec<(Arc<str>, CanonicalPath)>> {
+    let file = top.join(".gitmodules".as_ref()).ok()?;
+    let here = place.disk.read_file(file.as_path(), CONFIG_BYTES_MAX).ok().flatten();
+    let versions = history::of_file(place, &file, None, CONFIG_BYTES_MAX)?;
+    let versions = versions.iter().flat_map(|it| &it.files).map(|(_, text)| text);
+    let mut found = Vec::new();
+    for text in here.iter().chain(versions) {
+        let settings = str::from_utf8(text).ok().and_then(|it| config::parse(it).ok());
+        for setting in settings.into_iter().flatten().filter(|it| it.key == "path") {
+            let at = path::lexical(setting.value.as_bytes(), place.home, Some(top));
+            let named = setting.subsection.zip(at).filter(|it| !found.contains(it));
+            found.extend(named);
+        }
+    }
+    Some(found)
 }
 
 /// Reads the settings of a file that can name programs; a file that is not there has none.
@@ -362,6 +409,35 @@ fn read(place: Place<'_>, file: &CanonicalPath) -> Arc<Option<Settings>> {
         Some(orders) => orders.config(&found.path, entry.state, parse),
         None => parse(),
     }
+}
+
+/// Reads what a configuration in a tree says as git has it, in all versions together.
+fn versions(
+    place: Place<'_>,
+    (file, top): &Source,
+    git: &[CanonicalPath],
+) -> Arc<Option<Settings>> {
+    let texts = history::of_file(place, file, Some((top, git)), CONFIG_BYTES_MAX);
+    match (texts, place.orders) {
+        (None, _) => Arc::new(None),
+        (Some(texts), Some(orders)) if !texts.is_empty() => {
+            orders.versions(file, texts, |texts| Arc::new(parse_all(texts)))
+        }
+        _ => Arc::new(Some(Settings::default())),
+    }
+}
+
+fn parse_all(texts: &[Arc<Texts>]) -> Option<Settings> {
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
+    for (_, text) in texts.iter().flat_map(|it| &it.files) {
+        let settings = config::parse(str::from_utf8(text).ok()?).ok()?;
+        all.extend(settings.into_iter().filter(|it| seen.insert(it.clone())));
+    }
+    let mut settings = settings::orders(&all);
+    for order in &mut settings.given {
+        order.key.push_str(" of another commit");
+    }
+    texts.iter().all(|it| it.is_whole).then_some(settings)
 }
 
 fn parse(disk: &dyn Disk, file: &Path) -> Option<Settings> {

@@ -4,12 +4,14 @@
 //! What leads to the tree itself, or to what holds it, names no path in it. Then it is the kind of file
 //! that counts: hooks, programs, whatever the setting reads there.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
 
 use super::configured::Place;
+use super::history;
 use super::links;
 use super::names::classes::{ORDERS, PROGRAM};
 use super::names::{ANYWHERE, Pattern, is_match};
@@ -273,16 +275,20 @@ impl<'a> Finds<'a> {
     fn package(&mut self, word: &str, base: &CanonicalPath) {
         let directory = path::lexical(word.as_bytes(), self.place.home, Some(base));
         let Some(directory) = directory else { return };
-        let main = || {
-            let file = directory.join(PACKAGE.as_ref()).ok()?;
-            let bytes = self.place.disk.read_file(file.as_path(), CONFIG_BYTES_MAX).ok()??;
-            match Json::parse(&bytes, JsonLimits::CALL).ok()? {
-                Json::Object(package) => package.get("main")?.as_str().map(ToOwned::to_owned),
-                _ => None,
-            }
+        let Ok(file) = directory.join(PACKAGE.as_ref()) else { return };
+        let here = self.place.disk.read_file(file.as_path(), CONFIG_BYTES_MAX).ok().flatten();
+        let Some(versions) = history::of_file(self.place, &file, None, CONFIG_BYTES_MAX) else {
+            self.paths.push(directory);
+            return;
         };
-        let Some(main) = main() else { return };
-        for ending in ["", ".js", ".cjs", ".mjs", ".json", ".node"] {
+        let versions = versions.iter().flat_map(|it| &it.files).map(|(_, text)| text);
+        let main = |text: &Vec<u8>| match Json::parse(text, JsonLimits::CALL).ok()? {
+            Json::Object(package) => package.get("main")?.as_str().map(ToOwned::to_owned),
+            _ => None,
+        };
+        let mains: BTreeSet<String> = here.iter().chain(versions).filter_map(main).collect();
+        let endings = ["", ".js", ".cjs", ".mjs", ".json", ".node"];
+        for (main, ending) in mains.iter().flat_map(|it| endings.map(|ending| (it, ending))) {
             self.path(&format!("{main}{ending}"), &directory);
         }
     }

@@ -12,9 +12,9 @@ use ic_policy::{FileState, Reach, Why};
 use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use super::committed::CommittedLinks;
 use super::configured::Place;
 use super::finds::Led;
+use super::history::{History, Texts};
 use super::homes;
 use super::links;
 use super::names::Names;
@@ -61,12 +61,17 @@ pub struct Orders {
     given: settings::Orders,
     variables: settings::Orders,
     workspace: Option<CanonicalPath>,
-    /// Who knows the links that git has.
-    committed: Option<Arc<dyn CommittedLinks>>,
+    /// Who knows what git has.
+    history: Option<Arc<dyn History>>,
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
+    /// What configurations say that git has.
+    versions: Mutex<HashMap<CanonicalPath, Versions>>,
 }
+
+/// What git has of a configuration, and what that names.
+type Versions = (Vec<Arc<Texts>>, Arc<Option<settings::Orders>>);
 
 /// The repositories in a workspace.
 #[derive(Debug, Default)]
@@ -132,21 +137,22 @@ impl Orders {
             given: settings::given(&git.settings),
             variables: variables::orders(&git.variables),
             workspace: workspace.cloned(),
-            committed: None,
+            history: None,
             tops: Mutex::default(),
             remembered: Mutex::default(),
+            versions: Mutex::default(),
         }
     }
 
-    /// Counts what links lead to that git has, and the disk may not.
+    /// Counts what git has in commits, and the disk may not.
     #[must_use]
-    pub fn with_committed(mut self, committed: Arc<dyn CommittedLinks>) -> Self {
-        self.committed = Some(committed);
+    pub fn with_history(mut self, history: Arc<dyn History>) -> Self {
+        self.history = Some(history);
         self
     }
 
-    pub(super) fn committed(&self) -> Option<&dyn CommittedLinks> {
-        self.committed.as_deref()
+    pub(super) fn history(&self) -> Option<&dyn History> {
+        self.history.as_deref()
     }
 
     pub(super) fn user(&self) -> impl Iterator<Item = &CanonicalPath> {
@@ -177,6 +183,28 @@ impl Orders {
         }
         let parsed = parse();
         self.remember(file, state, Remembered::Config(Arc::clone(&parsed)));
+        parsed
+    }
+
+    /// Returns what was read of the versions of a configuration that are still the same, or reads them.
+    pub(super) fn versions(
+        &self,
+        file: &CanonicalPath,
+        texts: Vec<Arc<Texts>>,
+        parse: impl FnOnce(&[Arc<Texts>]) -> Arc<Option<settings::Orders>>,
+    ) -> Arc<Option<settings::Orders>> {
+        let mut versions = locked(&self.versions);
+        let is_same = |then: &[Arc<Texts>]| {
+            then.len() == texts.len() && then.iter().zip(&texts).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        if let Some((_, parsed)) = versions.get(file).filter(|(then, _)| is_same(then)) {
+            return Arc::clone(parsed);
+        }
+        if REMEMBERED_MAX <= versions.len() {
+            versions.clear();
+        }
+        let parsed = parse(&texts);
+        versions.insert(file.clone(), (texts, Arc::clone(&parsed)));
         parsed
     }
 

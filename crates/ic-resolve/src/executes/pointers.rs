@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use ic_policy::host_executes::GIT_DIRECTORY;
 use ic_types::CanonicalPath;
 
-use super::Executes;
-use crate::disk::Kind;
+use crate::disk::{Disk, Kind};
 use crate::git::linked::POINTER_BYTES_MAX;
 use crate::path::{self, Last};
 
@@ -24,16 +23,16 @@ pub(super) struct Ways {
 
 impl Ways {
     /// Finds where the repository of the tree at `top` is kept, whose `.git` is of this kind.
-    pub(super) fn to(executes: &Executes<'_>, top: &CanonicalPath, git: Option<Kind>) -> Self {
+    pub(super) fn to(disk: &dyn Disk, top: &CanonicalPath, git: Option<Kind>) -> Self {
         let mut ways = Self::default();
         match git {
             Some(Kind::Directory) => ways.git.extend(top.join(OsStr::new(GIT_DIRECTORY))),
-            Some(Kind::File) => ways.note_file(executes, top, (GIT_DIRECTORY, b"gitdir:")),
-            Some(Kind::Link | Kind::Other) => ways.note(executes, top, GIT_DIRECTORY),
+            Some(Kind::File) => ways.note_file(disk, top, (GIT_DIRECTORY, b"gitdir:")),
+            Some(Kind::Link | Kind::Other) => ways.note(disk, top, GIT_DIRECTORY),
             None => ways.git.push(top.clone()),
         }
         for git in ways.git.clone() {
-            ways.note_file(executes, &git, ("commondir", b""));
+            ways.note_file(disk, &git, ("commondir", b""));
         }
         ways
     }
@@ -41,21 +40,21 @@ impl Ways {
     /// Notes where a file of a directory leads, which begins in this way.
     fn note_file(
         &mut self,
-        executes: &Executes<'_>,
+        disk: &dyn Disk,
         directory: &CanonicalPath,
         (name, begin): (&str, &[u8]),
     ) {
         let Ok(file) = directory.join(OsStr::new(name)) else { return };
-        let text = executes.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok().flatten();
+        let text = disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok().flatten();
         let text = text.as_deref().and_then(|text| text.strip_prefix(begin));
         if let Some(text) = text.and_then(|text| str::from_utf8(text.trim_ascii()).ok()) {
-            self.note(executes, directory, text);
+            self.note(disk, directory, text);
         }
     }
 
-    fn note(&mut self, executes: &Executes<'_>, from: &CanonicalPath, text: &str) {
+    fn note(&mut self, disk: &dyn Disk, from: &CanonicalPath, text: &str) {
         let base = if text.starts_with('/') { CanonicalPath::root() } else { from.clone() };
-        if let Ok(found) = path::walk(executes.disk, base, text.as_ref(), Last::Follow) {
+        if let Ok(found) = path::walk(disk, base, text.as_ref(), Last::Follow) {
             self.git.push(found.path);
             self.links.extend(found.links);
             // The tree itself, and git's own directories, are not replaced without a question.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 /// One setting: `[section "subsection"] key = value`.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Setting {
     /// In lower case.
     pub section: String,

@@ -1,56 +1,46 @@
-//! The links that a repository has in its commits, its index and what was put aside.
+//! What a repository has in its commits and its indexes, and the disk may not: links, and texts of files.
 //!
 //! ```text
 //! nothing moved (some `stat`)  ─▶ what is known
-//! else: refs, heads, stash     ─▶ trees, each read once (`trees.rs`)  ─▶ links  ─▶ where they lead
+//! else: what is not known yet  ─▶ objects (`objects.rs`)  ─▶ links, and where they lead
+//!                                                         └▶ texts at a path (`texts.rs`), if one is asked for
 //! ```
 //!
 //! Git is asked, with Landlock around it where the system has that: it can write nothing, and run nothing but
-//! itself. A repository that git refuses has no links, since the user's git brings none of it either.
+//! itself. A repository that git refuses has nothing, since the user's git brings none of it either. One of
+//! which git cannot read a part may have anything, but for an index: out of that nothing comes.
 
 mod asked;
+mod id;
 mod moved;
-mod trees;
+mod objects;
+mod texts;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ic_resolve::executes::{CommittedLinks, LinkTable};
-use ic_resolve::{Disk as _, Entry, RealDisk};
+use ic_resolve::executes::{History, LinkTable, Texts, Wanted};
+use ic_resolve::{Disk as _, Entry, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
 use self::asked::{Asked, Trouble};
+use self::id::Id;
 use self::moved::Seen;
-use self::trees::{TREES_MAX, Trees};
+use self::objects::{Is, Objects};
+use self::texts::At;
 use super::run::Program;
 use super::system::Gits;
 
-/// How many branches there may be; with more, anything may be linked.
-const BRANCHES_MAX: usize = 20_000;
-/// How many tags are looked at, with the newest first, and how many trees of theirs.
-///
-/// SECURITY: an agent can make branches and tags. Those cannot keep us from the user's branches.
-const TAGS_MAX: usize = 256;
-const TAGGED_TREES_MAX: usize = 100_000;
-/// How many entries that were put aside are.
-const ASIDE_MAX: usize = 256;
-/// The longest list of what was put aside.
-const LOG_BYTES_MAX: usize = 4 << 20;
-/// Commits that git has by other names than those of branches.
-const HEADS: [&str; 7] = [
-    "HEAD",
-    "ORIG_HEAD",
-    "FETCH_HEAD",
-    "MERGE_HEAD",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "REBASE_HEAD",
-];
 /// How many repositories are remembered.
 const KNOWN_MAX: usize = 1024;
+/// How many paths of one are.
+const PATHS_MAX: usize = 256;
+/// How many mails are looked at that git is about to apply, and how long one may be.
+const PATCHES_MAX: usize = 4096;
+const PATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Knows the links of repositories, as long as nothing moves in them.
+/// Knows what repositories have, as long as nothing moves in them.
 #[derive(Debug)]
 pub struct Committed {
     program: Option<Program>,
@@ -61,16 +51,20 @@ pub struct Committed {
 #[derive(Debug, Default)]
 struct Known {
     seen: Seen,
-    table: Arc<LinkTable>,
-    trees: Trees,
-    /// The trees of tags that were too many.
-    left_out: BTreeSet<String>,
+    /// How often it was read.
+    state: u64,
+    /// Git does not take it for a repository.
+    is_refused: bool,
+    objects: Objects,
+    /// Nothing if there is too much to read.
+    table: Option<Arc<LinkTable>>,
     /// The links of each index, by the state of its file.
     indexes: HashMap<CanonicalPath, (Entry, Vec<Link>)>,
+    texts: HashMap<Wanted, At>,
 }
 
 /// A path from the top of the tree, and the number of the object that says where it leads.
-type Link = (Vec<u8>, String);
+type Link = (Vec<u8>, Id);
 
 impl Committed {
     /// Asks the first git of a `PATH`, but none that lies in one of the directories `untrusted`.
@@ -78,38 +72,36 @@ impl Committed {
         let program = Gits::find(path, untrusted).asked.into_iter().next().map(Program::at);
         Self { program, known: Mutex::default() }
     }
-}
 
-impl CommittedLinks for Committed {
-    fn of(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>> {
+    /// Has what is known of a repository told, as it is now; nothing if it has nothing.
+    fn told<T>(
+        &self,
+        git: &CanonicalPath,
+        tell: impl FnOnce(&mut Known, &Asked<'_>) -> T,
+    ) -> Option<T> {
         // Where a linked tree keeps its own part there are no objects: its repository has all of it.
-        let Some(program) = self.program.as_ref().filter(|_| is_there(git, "objects")) else {
-            return Some(Arc::default());
-        };
+        let program = self.program.as_ref().filter(|_| is_there(git, "objects"))?;
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if KNOWN_MAX <= all.len() && !all.contains_key(git) {
             all.clear();
         }
         let known = all.entry(git.clone()).or_default();
-        if known.seen.is_same() {
-            return Some(Arc::clone(&known.table));
+        let asked = Asked::new(program, git);
+        if !known.seen.is_same() {
+            known.refresh(&asked);
         }
-        // What moves while it is read has moved since.
-        let seen = Seen::now(git);
-        match known.read(&Asked { program, git }) {
-            Ok(()) => {
-                known.seen = seen;
-                Some(Arc::clone(&known.table))
-            }
-            Err(Trouble::Refused) => {
-                *known = Known { seen, ..Known::default() };
-                Some(Arc::default())
-            }
-            Err(Trouble::TooMuch) => {
-                *known = Known::default();
-                None
-            }
-        }
+        Some(tell(known, &asked))
+    }
+}
+
+impl History for Committed {
+    fn links(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>> {
+        self.told(git, |known, _| known.table.clone()).unwrap_or_else(|| Some(Arc::default()))
+    }
+
+    fn texts(&self, git: &CanonicalPath, wanted: &Wanted) -> Option<Arc<Texts>> {
+        self.told(git, |known, asked| known.texts(asked, wanted))
+            .unwrap_or_else(|| Some(Arc::default()))
     }
 }
 
@@ -119,33 +111,38 @@ fn is_there(directory: &CanonicalPath, name: &str) -> bool {
 }
 
 impl Known {
-    fn read(&mut self, asked: &Asked<'_>) -> Result<(), Trouble> {
-        let parts = moved::worktrees(asked.git);
-        // What is known of commits that are gone is not kept for ever.
-        if TREES_MAX - TREES_MAX / 4 < self.trees.len() {
-            self.trees = Trees::default();
-        }
-        let Tips { branches, tags } = tips(asked, &parts)?;
-        let (mut roots, tagged) = (roots(asked, &branches)?, roots(asked, &tags)?);
-        self.trees.read(asked, &roots, TREES_MAX)?;
-        if self.left_out != tagged {
-            let trees_max = self.trees.len().saturating_add(TAGGED_TREES_MAX).min(TREES_MAX);
-            match self.trees.read(asked, &tagged, trees_max) {
-                Ok(()) => roots.extend(tagged),
-                Err(Trouble::TooMuch) => self.left_out = tagged,
-                Err(trouble) => return Err(trouble),
+    /// Reads what came since the last look.
+    fn refresh(&mut self, asked: &Asked<'_>) {
+        // What moves while it is read has moved since.
+        self.seen = Seen::now(asked.git);
+        self.state += 1;
+        self.is_refused = false;
+        self.table = match self.read(asked) {
+            Ok(table) => Some(Arc::new(table)),
+            // Read anew when something moves, and not for each call.
+            Err(trouble) => {
+                let (seen, state) = (std::mem::take(&mut self.seen), self.state);
+                *self = Self { seen, state, ..Self::default() };
+                // SECURITY: a part that cannot be read must not hide the others.
+                self.is_refused = trouble == Trouble::Refused && asked.is_refused();
+                self.is_refused.then(Arc::default)
             }
-        }
-        let mut links: BTreeSet<Link> = self.trees.links(&roots);
+        };
+    }
+
+    fn read(&mut self, asked: &Asked<'_>) -> Result<LinkTable, Trouble> {
+        let parts = moved::worktrees(asked.git);
+        let names: Vec<&str> =
+            parts.iter().filter_map(|it| it.as_path().file_name()?.to_str()).collect();
+        self.objects.read(asked, &names)?;
+        let mut links: BTreeSet<Link> = BTreeSet::new();
         for at in std::iter::once(asked.git).chain(&parts) {
             links.extend(self.of_index(asked, at)?);
+            if has_links_to_apply(at) {
+                return Err(Trouble::TooMuch);
+            }
         }
-        self.trees.read_targets(asked, &links)?;
-        let led = links
-            .into_iter()
-            .filter_map(|(path, id)| self.trees.target(&id).map(|target| (path, target.to_vec())));
-        self.table = Arc::new(LinkTable::new(led));
-        Ok(())
+        self.objects.led(asked, &links)
     }
 
     /// Returns the links of the index that is kept in a directory of git's.
@@ -156,78 +153,55 @@ impl Known {
         if let Some((_, links)) = self.indexes.get(at).filter(|(then, _)| *then == state) {
             return Ok(links.clone());
         }
-        let said = asked.index(at)?;
-        let mut links = Vec::new();
-        // `mode id stage<TAB>path`
-        for entry in said.split(|byte| *byte == 0) {
-            let Some(rest) = entry.strip_prefix(b"120000 ") else { continue };
-            let mut parts = rest.splitn(2, |byte| *byte == b'\t');
-            let (about, path) = (parts.next().unwrap_or_default(), parts.next());
-            let id = about.split(|byte| *byte == b' ').next().unwrap_or_default();
-            let id = String::from_utf8_lossy(id).into_owned();
-            links.extend(path.map(|path| (path.to_vec(), id)));
-        }
+        let staged = asked.staged(at, None)?.into_iter();
+        let links = staged.filter(|(mode, ..)| *mode == Is::Link);
+        let links: Vec<Link> = links.map(|(_, id, path)| (path, id)).collect();
         self.indexes.insert(at.clone(), (state, links.clone()));
         Ok(links)
     }
-}
 
-/// Commits that the user's git may bring back by a name.
-#[derive(Debug, Default)]
-struct Tips {
-    /// Branches, heads, and what was put aside.
-    branches: BTreeSet<String>,
-    tags: BTreeSet<String>,
-}
-
-fn tips(asked: &Asked<'_>, parts: &[CanonicalPath]) -> Result<Tips, Trouble> {
-    let words = ["for-each-ref", "--sort=-creatordate", "--format=%(objectname) %(refname)"];
-    let refs = asked.text(&words, b"")?;
-    let refs = refs.lines().filter_map(|line| line.split_once(' '));
-    let (tags, branches): (Vec<_>, Vec<_>) =
-        refs.partition(|(_, name)| name.starts_with("refs/tags/"));
-    if BRANCHES_MAX < branches.len() {
-        return Err(Trouble::TooMuch);
-    }
-    let ids = |refs: Vec<(&str, &str)>, n_max: usize| {
-        refs.into_iter().take(n_max).map(|(id, _)| id.to_owned()).collect()
-    };
-    let mut tips = Tips { branches: ids(branches, BRANCHES_MAX), tags: ids(tags, TAGS_MAX) };
-    tips.branches.extend(HEADS.map(ToOwned::to_owned));
-    for part in parts {
-        let name = part.as_path().file_name().and_then(|it| it.to_str());
-        // SECURITY: git reads line by line.
-        if let Some(name) = name.filter(|it| !it.contains('\n')) {
-            tips.branches.extend(HEADS.map(|head| format!("worktrees/{name}/{head}")));
+    fn texts(&mut self, asked: &Asked<'_>, wanted: &Wanted) -> Option<Arc<Texts>> {
+        // Of what is too much, nothing is known.
+        self.table.as_ref()?;
+        if self.is_refused {
+            return Some(Arc::default());
         }
+        if PATHS_MAX <= self.texts.len() && !self.texts.contains_key(wanted) {
+            self.texts.clear();
+        }
+        let at = self.texts.entry(wanted.clone()).or_default();
+        if at.is_of(self.state) {
+            return at.found();
+        }
+        let parts = moved::worktrees(asked.git);
+        let parts: Vec<&CanonicalPath> = std::iter::once(asked.git).chain(&parts).collect();
+        if at.read(asked, (&self.objects, &parts), (wanted, self.state)).is_err() {
+            *at = At::too_much(self.state);
+        }
+        at.found()
     }
-    // An entry has commits of its own for what was staged and for what was not tracked.
-    for id in aside(asked.git) {
-        tips.branches.extend([id.clone(), format!("{id}^2"), format!("{id}^3")]);
-    }
-    Ok(tips)
 }
 
-/// Returns the trees of commits.
-fn roots(asked: &Asked<'_>, tips: &BTreeSet<String>) -> Result<BTreeSet<String>, Trouble> {
-    if tips.is_empty() {
-        return Ok(BTreeSet::new());
+/// Returns whether git is about to apply mails of which one has a link.
+fn has_links_to_apply(git: &CanonicalPath) -> bool {
+    let Ok(directory) = git.join(moved::PATCHES.as_ref()) else { return false };
+    let entries = RealDisk.list(directory.as_path(), PATCHES_MAX).unwrap_or_default();
+    if PATCHES_MAX <= entries.len() {
+        return true;
     }
-    let lines: String = tips.iter().flat_map(|tip| [tip.as_str(), "^{tree}\n"]).collect();
-    let words = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
-    let said = asked.text(&words, lines.as_bytes())?;
-    Ok(said.lines().filter_map(|it| it.strip_prefix("tree ")).map(ToOwned::to_owned).collect())
+    let is_mail = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let mails = entries
+        .iter()
+        .filter(|(name, kind)| *kind == Kind::File && name.to_str().is_some_and(is_mail));
+    mails.filter_map(|(name, _)| directory.join(name).ok()).any(|mail| {
+        // What is too long to be read may have one.
+        let Ok(text) = RealDisk.read_file(mail.as_path(), PATCH_BYTES_MAX) else { return true };
+        text.is_some_and(|text| text.windows(LINK.len()).any(|it| it == LINK))
+    })
 }
 
-/// Returns the commits that were put aside, the newest first.
-fn aside(git: &CanonicalPath) -> Vec<String> {
-    let log = git.as_path().join("logs/refs/stash");
-    let text = RealDisk.read_file(&log, LOG_BYTES_MAX).ok().flatten().unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let ids = text.lines().rev().filter_map(|line| line.split(' ').nth(1));
-    let is_id = |it: &&str| it.chars().all(|c| c.is_ascii_hexdigit());
-    ids.filter(is_id).take(ASIDE_MAX).map(ToOwned::to_owned).collect()
-}
+/// What a mail says of a link.
+const LINK: &[u8] = b"120000";
 
 #[cfg(test)]
 mod tests;

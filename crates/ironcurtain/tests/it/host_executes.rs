@@ -12,6 +12,7 @@ mod committed;
 mod elsewhere;
 mod everyday;
 mod generated;
+mod history;
 mod hooks;
 mod later;
 mod looked_for;

@@ -6,14 +6,31 @@
 use ic_resolve::{Disk as _, Entry, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
-use super::HEADS;
-
 /// How many directories of refs are looked at one by one; with more, each look reads everything.
 const DIRECTORIES_MAX: usize = 4096;
 /// How many entries of one are.
 const ENTRIES_MAX: usize = 65_536;
-/// Files that say what there is, besides heads.
-const FILES: [&str; 4] = ["packed-refs", "index", "logs/refs/stash", "reftable/tables.list"];
+/// What else changes: whoever makes a commit or gets one moves a head, the index, a log or a pack.
+const FILES: [&str; 16] = [
+    "HEAD",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "AUTO_MERGE",
+    "MERGE_AUTOSTASH",
+    "packed-refs",
+    "index",
+    "logs/HEAD",
+    "logs/refs/stash",
+    "reftable/tables.list",
+    "objects/pack",
+    PATCHES,
+];
+/// Where git keeps mails that it is about to apply.
+pub(super) const PATCHES: &str = "rebase-apply";
 
 /// The files and directories of a repository that change when something moves.
 #[derive(Debug, Default)]
@@ -29,7 +46,7 @@ impl Seen {
         let mut seen = Self { states: Vec::new(), is_whole: true };
         let parts = worktrees(git);
         for at in std::iter::once(git).chain(&parts) {
-            for name in HEADS.iter().chain(&FILES) {
+            for name in &FILES {
                 seen.note(at, name);
             }
         }

@@ -55,9 +55,18 @@ impl Ground {
         self.git(&["commit", "-q", "-m", "m"]);
     }
 
+    /// Has git remove what nothing leads to.
+    fn forget(&self) {
+        self.git(&["reflog", "expire", "--expire=now", "--all"]);
+        self.git(&["gc", "-q", "--prune=now"]);
+    }
+
+    fn git_directory(&self) -> CanonicalPath {
+        CanonicalPath::new(self.top.join(".git")).unwrap()
+    }
+
     fn table(&self) -> Arc<LinkTable> {
-        let git = CanonicalPath::new(self.top.join(".git")).unwrap();
-        self.committed.of(&git).expect("it is not too much")
+        self.committed.links(&self.git_directory()).expect("it is not too much")
     }
 
     #[track_caller]
@@ -77,8 +86,10 @@ fn links_of_branches_the_index_and_what_was_put_aside_are_found() {
     ground.commit();
     ground.git(&["checkout", "-q", "main"]);
     ground.check(&["a/b/.exrc -> ../../conf/vimrc"]);
+    // As long as there is a commit with it, whatever leads to that.
     ground.git(&["branch", "-q", "-D", "feature/dev"]);
-    ground.git(&["reflog", "expire", "--expire=now", "--all"]);
+    ground.check(&["a/b/.exrc -> ../../conf/vimrc"]);
+    ground.forget();
     ground.check(&[]);
     // Put aside without being tracked, twice.
     for name in ["one", "two"] {
@@ -87,6 +98,8 @@ fn links_of_branches_the_index_and_what_was_put_aside_are_found() {
     }
     ground.check(&["one -> conf", "two -> conf"]);
     ground.git(&["stash", "clear"]);
+    ground.forget();
+    ground.check(&[]);
     ground.link("staged", "conf");
     ground.git(&["add", "staged"]);
     std::fs::remove_file(ground.top.join("staged")).unwrap();
@@ -132,7 +145,68 @@ fn what_git_refuses_has_no_links() {
     let broken = ground.top.join("x/.git");
     std::fs::create_dir_all(broken.join("objects")).unwrap();
     let broken = CanonicalPath::new(broken).unwrap();
-    assert!(ground.committed.of(&broken).unwrap().is_empty());
+    assert!(ground.committed.links(&broken).unwrap().is_empty());
     let nowhere = CanonicalPath::new(ground.top.join("nowhere")).unwrap();
-    assert!(ground.committed.of(&nowhere).unwrap().is_empty());
+    assert!(ground.committed.links(&nowhere).unwrap().is_empty());
+}
+
+/// A part that git cannot read hides nothing: out of an index nothing comes, and else anything may be linked.
+#[test]
+fn what_cannot_be_read_hides_nothing() {
+    let ground = Ground::new();
+    ground.link("l", "conf");
+    ground.commit();
+    ground.write(".git/worktrees/gone/index", "DIRC, and no more");
+    ground.write(".git/refs/heads/lost", "1111111111111111111111111111111111111111\n");
+    ground.check(&["l -> conf"]);
+    ground.git(&["update-ref", "-d", "refs/heads/lost"]);
+    ground.git(&["gc", "-q"]);
+    ground.check(&["l -> conf"]);
+    let packs = std::fs::read_dir(ground.top.join(".git/objects/pack")).unwrap();
+    let mut packs = packs.map(|it| it.unwrap().path());
+    let pack = packs.find(|it| it.extension().is_some_and(|it| it == "pack")).unwrap();
+    std::fs::remove_file(&pack).unwrap();
+    std::fs::write(&pack, "").unwrap();
+    assert!(ground.committed.links(&ground.git_directory()).is_none());
+    assert!(ground.committed.texts(&ground.git_directory(), &at("conf/vimrc")).is_none());
+}
+
+fn at(path: &str) -> Wanted {
+    Wanted { path: path.into(), is_directory: false, bytes_max: 64 }
+}
+
+#[test]
+fn texts_of_all_commits_and_of_the_index_are_found() {
+    let ground = Ground::new();
+    let check = |wanted: &Wanted, expected: &[(&str, &str)], is_whole: bool| {
+        let found = ground.committed.texts(&ground.git_directory(), wanted).unwrap();
+        let text = |it: &[u8]| String::from_utf8(it.to_vec()).unwrap();
+        let mut files: Vec<_> = found.files.iter().map(|(a, b)| (text(a), text(b))).collect();
+        files.sort_unstable();
+        let files: Vec<_> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!((&*files, found.is_whole), (expected, is_whole), "{wanted:?}");
+    };
+    check(&at("conf/vimrc"), &[("", "v\n")], true);
+    check(&at("nowhere"), &[], true);
+    ground.write("conf/vimrc", "w\n");
+    ground.commit();
+    ground.write("conf/vimrc", "x\n");
+    ground.git(&["add", "-A"]);
+    check(&at("conf/vimrc"), &[("", "v\n"), ("", "w\n"), ("", "x\n")], true);
+    ground.link("led", "conf");
+    ground.link("conf/hook", "vimrc");
+    ground.write("conf/README.md", "no hook\n");
+    ground.commit();
+    check(&at("led/vimrc"), &[("", "x\n")], true);
+    let directory = Wanted { is_directory: true, ..at("conf") };
+    let all = [("hook", "x\n"), ("vimrc", "v\n"), ("vimrc", "w\n"), ("vimrc", "x\n")];
+    check(&directory, &all, true);
+    // What is too long, or lies elsewhere, is not told.
+    ground.write("conf/vimrc", &"y".repeat(65));
+    ground.commit();
+    check(&at("conf/vimrc"), &[("", "v\n"), ("", "w\n"), ("", "x\n")], false);
+    ground.link("out", "/etc/passwd");
+    ground.commit();
+    check(&at("out"), &[], false);
+    assert!(ground.committed.texts(&ground.git_directory(), &at("a\nb")).is_none());
 }

@@ -48,6 +48,30 @@ fn by_a_module_that_a_hook_runs() {
     }
 }
 
+/// Wherever in a hook Python and its option are written.
+#[test]
+fn by_a_module_however_a_hook_runs_it() {
+    for hook in [
+        "#!/bin/sh\nPY=/usr/bin/python3\nexec \"$PY\" -m own_checks\n",
+        "#!/bin/sh\nexec python3 \\\n  -m own_checks\n",
+        "#!/usr/bin/python3\nimport subprocess,sys\nsubprocess.call([sys.executable, \"-m\",\n\"own_checks\"])\n",
+        "#!/bin/sh\nP=-m\nexec python3 $P own_checks\n",
+        "#!/bin/sh\npython3 -c 'import own_checks'\n",
+    ] {
+        let prepare = |world: &mut World| {
+            with_hook(world, ".git/hooks", "json.tool");
+            world.write(".git/hooks/pre-commit", hook);
+        };
+        let calls = |world: &World| {
+            let code = format!("import os\nos.system({:?})\n", world.canary.script("hook"));
+            vec![write("own_checks.py", &code)]
+        };
+        let steps = [step(&["commit", "--allow-empty", "-m", "x"])];
+        let attack = Attack { prepare: &prepare, calls: &calls, steps: &steps, runs: true };
+        attack.check(hook);
+    }
+}
+
 /// Other modules beside it are ordinary work, and so are all where no hook runs one.
 #[test]
 fn other_files_beside_such_a_hook_are_free() {
