@@ -46,7 +46,7 @@ use crate::disk::{Disk, Kind};
 use crate::path::{self, Last};
 pub use committed::{CommittedLinks, LinkTable};
 use configured::{Named, Place};
-pub use meaning::counts_in_any_tree;
+pub use meaning::{counts_in_any_tree, leads_to_listed, may_count_elsewhere};
 pub use names::Names;
 pub use orders::{Orders, UserGit};
 use pointers::Ways;
