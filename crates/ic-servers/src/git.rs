@@ -41,6 +41,7 @@ mod looking;
 mod message;
 mod moved;
 mod names;
+mod past;
 mod places;
 mod preview;
 mod private;
@@ -88,6 +89,7 @@ pub use catalog::tools;
 pub use committed::Committed;
 use fault::Fault;
 pub use judged::user as user_of;
+use past::Past;
 pub use preview::PREVIEW_METHOD;
 use private::Scratch;
 use repository::Repository;
@@ -103,6 +105,7 @@ pub struct Git {
     lanes: Lanes,
     program: Program,
     scratch: Scratch,
+    past: Past,
     schemas: BTreeMap<&'static str, Schema>,
     /// Where calls are made that name no path.
     working_directory: Mutex<Option<Place>>,
@@ -203,6 +206,7 @@ impl Git {
             program: Program::find().map_err(OpenGitError::NoGit)?,
             scratch: Scratch::make(temporary)
                 .map_err(|errno| OpenGitError::Scratch(errno.into()))?,
+            past: Past::default(),
             schemas,
             working_directory: Mutex::new(None),
         })
@@ -271,8 +275,8 @@ impl Git {
         }
         let (program, scratch, cancel) = (&self.program, &self.scratch, caller.cancel());
         let terms = Terms::of(caller);
-        let terms = terms.as_ref();
-        work(&Run { program, scratch, repository, cancel, does, terms })
+        let (terms, past) = (terms.as_ref(), &self.past);
+        work(&Run { program, scratch, past, repository, cancel, does, terms })
     }
 
     /// Returns the directory that a call is about.

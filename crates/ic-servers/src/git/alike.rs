@@ -83,7 +83,11 @@ pub(super) fn find(
         let names = taken_in.files.iter().map(|it| &it.path);
         return Ok(names.chain(&taken_in.gone).cloned().collect());
     };
-    let (Targets { files: targets, links }, with_targets) = targets(run, terms, tips)?;
+    let (Targets { files: mut targets, mut links }, with_targets) = targets(run, terms, tips)?;
+    // Any commit may be reverted, picked or gone back to, whether or not it is the newest of a branch.
+    for Entry { mode, id, .. } in run.past.counting(run, terms)? {
+        if mode == LINK { &mut links } else { &mut targets }.insert(id);
+    }
     if targets.is_empty() && links.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -133,6 +137,16 @@ pub(super) fn find(
         note(&mut sources, path, *about);
     }
     found.extend(followed.take());
+    // A new file may stand where some commit had the one that it renamed. What is in no file of ours is new.
+    let had: BTreeSet<&str> = trees.iter().flat_map(|it| it.values()).map(|(_, id)| *id).collect();
+    let is_new = |id: &str| !(id.is_empty() || had.contains(id) || targets.contains(id));
+    for new in taken_in.files.iter().filter(|it| it.mode != LINK && is_new(&it.id)) {
+        note(&mut sources, &new.path, (&new.mode, &new.id));
+    }
+    // What a rehearsal made is not known here.
+    for id in self::unknown(run, sources.keys().map(String::as_str))? {
+        sources.remove(&id);
+    }
     found.extend(replaced::find(run, taken_in, (&trees, &targets))?);
     if PAIRS_MAX < sources.len() * targets.len() {
         found.extend(sources.into_values().flatten());

@@ -35,6 +35,9 @@ use super::underway::ids;
 
 /// How many branches, tags and entries that were put aside are looked at.
 const TIPS_MAX: usize = 20_000;
+/// What git keeps as long as something is held up.
+const UNDER_WAY: [&str; 6] =
+    ["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD", "rebase-apply", "rebase-merge", "sequencer"];
 /// How many files are looked into; more are refused anyway.
 const HASHED_MAX: usize = 5_000;
 
@@ -92,9 +95,10 @@ pub(super) fn find(
     deed: &Deed<'_>,
     mut taken_in: TakenIn,
 ) -> Result<Vec<Entry>, Fault> {
-    // What is only staged is put together with nothing yet.
+    // What is only staged is put together with nothing yet, unless the user goes on with what is under way.
     let is_staged = matches!(deed, Deed::Stages(_));
-    let (alike, gone) = following(run, terms, (&taken_in, is_staged))?;
+    let is_only_staged = is_staged && !is_under_way(run)?;
+    let (alike, gone) = following(run, terms, (&taken_in, is_only_staged))?;
     let top = &run.repository.top;
     // What is committed was looked at when it was staged.
     let is_named = !matches!(deed, Deed::Commits { .. });
@@ -120,12 +124,12 @@ pub(super) fn find(
 fn following(
     run: &Run<'_>,
     terms: &Terms,
-    (taken_in, is_staged): (&TakenIn, bool),
+    (taken_in, is_only_staged): (&TakenIn, bool),
 ) -> Result<(BTreeSet<String>, BTreeSet<String>), Fault> {
     let (mut here, mut gone) = (BTreeSet::new(), BTreeSet::new());
     let may_follow = moved::may_follow(run, &taken_in.files)?;
     // What is only staged is put together with nothing yet; but the user may commit it.
-    let is_asked = match is_staged {
+    let is_asked = match is_only_staged {
         true => !may_follow.is_empty(),
         false => !(taken_in.files.is_empty() && taken_in.gone.is_empty()),
     };
@@ -136,12 +140,12 @@ fn following(
     if let Some(elsewhere) = &elsewhere {
         let moving = Moving { run, terms, taken_in, elsewhere };
         here.extend(moving.by_others(&may_follow)?);
-        if !is_staged {
+        if !is_only_staged {
             here.extend(alike::find(run, terms, (taken_in, elsewhere))?);
             gone.extend(moving.by_us()?);
         }
     }
-    if !is_staged {
+    if !is_only_staged {
         gone.extend(carrying(run, terms, taken_in)?);
         gone.extend(taken_in.gone.iter().filter(|it| here.contains(*it)).cloned());
     }
@@ -153,6 +157,16 @@ fn following(
 fn could_count(top: &CanonicalPath, path: &CanonicalPath, terms: &Terms) -> bool {
     let below: Vec<&OsStr> = path.components().skip(top.components().count()).collect();
     counts_somewhere(&below) || below.iter().any(|name| terms.has_file_called(name))
+}
+
+/// Returns whether a merge, a rebase or the like is held up, which takes in what is staged when it goes on.
+fn is_under_way(run: &Run<'_>) -> Result<bool, Fault> {
+    for name in UNDER_WAY {
+        if run.repository.look(name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Gives plain files that lie in the tree the numbers that git would give them.
