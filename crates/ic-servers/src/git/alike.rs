@@ -18,9 +18,10 @@ use std::fmt::Write as _;
 
 use ic_resolve::executes::leads_to_listed;
 
-use super::carried::{TakenIn, above, parts, tips, trees};
+use super::carried::{TakenIn, above, parts, tips, trees, trees_at};
 use super::closed::RAW;
 use super::fault::Fault;
+use super::moved::LOOKUPS_MAX;
 use super::rehearsal::{Entry, Rehearsal};
 use super::replaced;
 use super::run::Run;
@@ -51,16 +52,24 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Looks at the other branches; nothing if no commit is checked out.
-    pub(super) fn look(run: &Run<'_>, terms: &Terms) -> Result<Option<Self>, Fault> {
+    /// Looks at the other branches, or at those that do not have one of the directories if some are named; nothing
+    /// if no commit is checked out.
+    pub(super) fn look(
+        run: &Run<'_>,
+        terms: &Terms,
+        directories: Option<&BTreeSet<String>>,
+    ) -> Result<Option<Self>, Fault> {
         let head = run.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], b"")?;
         let head = head.output.trim_end().to_owned();
         if head.is_empty() {
             return Ok(None);
         }
-        let Some(tips) = looked_at(run, terms, &head)? else {
-            return Ok(Some(Self { head, tips: None }));
+        let tips = looked_at(run, terms, &head)?;
+        let tips = match directories {
+            Some(directories) => lacking(run, tips, directories)?,
+            None => tips,
         };
+        let Some(tips) = tips else { return Ok(Some(Self { head, tips: None })) };
         let pairs: Vec<(&str, &str)> = tips.iter().map(|tip| (&**tip, &*head)).collect();
         let mut added = added(run, &pairs)?;
         let tips = tips.into_iter().map(|tip| {
@@ -189,6 +198,23 @@ fn gone(
     let there = trees(run, tips, &directories)?;
     beneath.retain(|it, _| there.get(it).map_or(0, Vec::len) < tips.len());
     Ok(beneath)
+}
+
+/// Returns those of the commits that do not have one of the directories; nothing if they are too many.
+fn lacking(
+    run: &Run<'_>,
+    tips: Option<Vec<String>>,
+    directories: &BTreeSet<String>,
+) -> Result<Option<Vec<String>>, Fault> {
+    let is_few = |tips: &Vec<String>| tips.len() * directories.len() <= LOOKUPS_MAX;
+    let Some(mut tips) = tips.filter(is_few) else { return Ok(None) };
+    let pairs = tips.iter().flat_map(|tip| directories.iter().map(move |at| (&**tip, &**at)));
+    let pairs: Vec<(&str, &str)> = pairs.collect();
+    let trees = trees_at(run, &pairs)?;
+    let without = pairs.iter().zip(trees).filter(|(_, tree)| tree.is_none());
+    let without: BTreeSet<String> = without.map(|((tip, _), _)| (*tip).to_owned()).collect();
+    tips.retain(|tip| without.contains(tip));
+    Ok(Some(tips))
 }
 
 /// Returns the commits that are looked at; nothing if too many were made since the session began.

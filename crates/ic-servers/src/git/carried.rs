@@ -127,7 +127,7 @@ fn following(
     (taken_in, is_only_staged): (&TakenIn, bool),
 ) -> Result<(BTreeSet<String>, BTreeSet<String>), Fault> {
     let (mut here, mut gone) = (BTreeSet::new(), BTreeSet::new());
-    let may_follow = moved::may_follow(run, &taken_in.files)?;
+    let may_follow = moved::may_follow(run, &taken_in.files);
     // What is only staged is put together with nothing yet; but the user may commit it.
     let is_asked = match is_only_staged {
         true => !may_follow.is_empty(),
@@ -136,7 +136,8 @@ fn following(
     if !is_asked {
         return Ok((here, gone));
     }
-    let elsewhere = Elsewhere::look(run, terms)?;
+    let directories = may_follow.iter().flat_map(|it| above(&it.path)).collect();
+    let elsewhere = Elsewhere::look(run, terms, is_only_staged.then_some(&directories))?;
     if let Some(elsewhere) = &elsewhere {
         let moving = Moving { run, terms, taken_in, elsewhere };
         here.extend(moving.by_others(&may_follow)?);

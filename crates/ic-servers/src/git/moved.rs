@@ -28,7 +28,7 @@ use super::takeover::{Terms, counted};
 use crate::filesystem::beneath;
 
 /// How often it is looked whether a branch has a directory; with more, each file may follow.
-const LOOKUPS_MAX: usize = 400_000;
+pub(super) const LOOKUPS_MAX: usize = 400_000;
 /// How many places are judged; with more, each file may follow.
 const PLACES_MAX: usize = 400_000;
 /// For how many of them files are compared.
@@ -42,19 +42,21 @@ const NOTHING: [&str; 2] = [
 ];
 
 /// Returns those of the files that may count, or lead out, if their directory comes to be elsewhere.
-pub(super) fn may_follow(run: &Run<'_>, files: &[Entry]) -> Result<Vec<Entry>, Fault> {
+pub(super) fn may_follow(run: &Run<'_>, files: &[Entry]) -> Vec<Entry> {
     let mut found = Vec::new();
     for file in files {
         let is_unread = file.id.is_empty() && file.mode != LINK;
-        let handle = run.repository.handle();
-        let is_link = is_unread && look_at(handle, &file.path)? == Some(Kind::Link);
+        // What cannot be looked at may be one.
+        let is_other =
+            || look_at(run.repository.handle(), &file.path).is_ok_and(|it| it != Some(Kind::Link));
+        let is_link = is_unread && !is_other();
         let mut file = file.clone();
         if is_link {
             LINK.clone_into(&mut file.mode);
         }
         found.extend(may(&file).then_some(file));
     }
-    Ok(found)
+    found
 }
 
 fn may(file: &Entry) -> bool {
