@@ -127,7 +127,8 @@ fn log(
     asked.extend(without.iter().flat_map(|it| ["^", it, "\n"]));
     if !names.is_empty() {
         asked.push_str("--\n");
-        asked.extend(names.iter().flat_map(|it| [":(top,literal)", it, "\n"]));
+        // Git is told to take them literally.
+        asked.extend(names.iter().flat_map(|it| [*it, "\n"]));
     }
     // Of a merge: what none of its parents has so.
     let all = ["log", "-c", "-z", "--no-renames", "--format=", "--full-history", "-n", COMMITS_MAX];
