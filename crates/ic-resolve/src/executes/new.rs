@@ -65,7 +65,7 @@ pub(super) fn is_python_at_top(below: &[&OsStr]) -> bool {
         [package, name] => {
             let is_part = |it: &&str| name.as_encoded_bytes().starts_with(it.as_bytes());
             is_python_module(package.as_encoded_bytes())
-                && PACKAGE.iter().any(|it| is_part(&it))
+                && PACKAGE.iter().any(is_part)
                 && is_code(name)
         }
         _ => false,

@@ -92,11 +92,7 @@ pub(super) fn find(
         let names = taken_in.files.iter().map(|it| &it.path);
         return Ok(names.chain(&taken_in.gone).cloned().collect());
     };
-    let (Targets { files: mut targets, mut links }, with_targets) = targets(run, terms, tips)?;
-    // Any commit may be reverted, picked or gone back to, whether or not it is the newest of a branch.
-    for Entry { mode, id, .. } in run.past.counting(run, terms)? {
-        if mode == LINK { &mut links } else { &mut targets }.insert(id);
-    }
+    let (Targets { files: targets, links }, with_targets) = targets(run, terms, tips)?;
     if targets.is_empty() && links.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -253,7 +249,7 @@ struct Targets {
     links: BTreeSet<String>,
 }
 
-/// Returns what branches have under names that count and that are not here, and these branches.
+/// Returns what branches and older commits have under names that count and that are not here, and these branches.
 fn targets(
     run: &Run<'_>,
     terms: &Terms,
@@ -271,8 +267,14 @@ fn targets(
         let meant = counting.iter().filter(|it| is_meant(&it.mode));
         meant.map(|it| it.id.clone()).collect()
     };
-    let (files, links) = (ids(&|mode| mode.starts_with("100")), ids(&|mode| mode == LINK));
-    Ok((Targets { files, links }, tips))
+    let mut targets =
+        Targets { files: ids(&|mode| mode.starts_with("100")), links: ids(&|mode| mode == LINK) };
+    // Any commit may be reverted, picked or gone back to, whether or not it is the newest of a branch.
+    for Entry { mode, id, .. } in run.past.counting(run, terms)? {
+        let all = if mode == LINK { &mut targets.links } else { &mut targets.files };
+        all.insert(id);
+    }
+    Ok((targets, tips))
 }
 
 /// Returns what commits have that others have not: of each pair, what the first has, by its number.

@@ -189,7 +189,9 @@ fn asked(world: &World, calls: &[Call]) -> Vec<String> {
 
 fn link(world: &World, path: &str, target: &str) {
     let path = world.workspace().join(path);
-    let _ = fs::remove_file(&path);
+    if path.is_symlink() {
+        fs::remove_file(&path).unwrap();
+    }
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     symlink(target, path).unwrap();
 }
@@ -222,7 +224,7 @@ impl Turned<'_> {
                 let asked = asked(&world, &[add(&["."]), last]);
                 assert!(!asked.is_empty(), "{name}: nothing was asked");
                 user(&world, &["reset", "-q"]);
-                let _ = fs::remove_file(world.workspace().join(path));
+                fs::remove_file(world.workspace().join(path)).unwrap();
             } else {
                 user(&world, &["add", "-A"]);
                 user(&world, last);
