@@ -185,7 +185,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_used_earlier_counts() {
         let spent = Spent { n_requests: 3, usage: usage(6, 3), cost: Cost::from_billionths(500) };
-        let earlier = Earlier { spent, open: Duration::from_secs(60) };
+        let earlier = Earlier { spent, open: Duration::from_mins(1) };
         for (cost, tokens, seconds, is_left) in [
             (Some(501), Some(10), Some(61), true),
             (Some(500), None, None, false),

@@ -48,7 +48,7 @@ use crate::path::{self, Last};
 pub use committed::LinkTable;
 use configured::{Named, Place};
 pub use history::{History, Texts, Wanted};
-pub use meaning::counts_in_any_tree;
+pub use meaning::{counts_in_any_tree, leads_to_listed, may_count_elsewhere};
 pub use names::Names;
 pub use orders::{Orders, UserGit};
 use pointers::Ways;

@@ -32,6 +32,7 @@ mod deed;
 mod fault;
 mod fetch;
 mod followed;
+mod forks;
 mod history;
 mod incoming;
 mod judged;
@@ -39,7 +40,9 @@ mod kept;
 mod linked;
 mod looking;
 mod message;
+mod moved;
 mod names;
+mod past;
 mod places;
 mod preview;
 mod private;
@@ -89,6 +92,7 @@ use fault::Fault;
 use incoming::Incoming;
 pub use incoming::{INCOMING, PACK_BYTES_MAX};
 pub use judged::user as user_of;
+use past::Past;
 pub use preview::PREVIEW_METHOD;
 use private::Scratch;
 use repository::Repository;
@@ -104,6 +108,7 @@ pub struct Git {
     lanes: Lanes,
     program: Program,
     scratch: Scratch,
+    past: Past,
     schemas: BTreeMap<&'static str, Schema>,
     /// Where calls are made that name no path.
     working_directory: Mutex<Option<Place>>,
@@ -204,6 +209,7 @@ impl Git {
             program: Program::find().map_err(OpenGitError::NoGit)?,
             scratch: Scratch::make(temporary)
                 .map_err(|errno| OpenGitError::Scratch(errno.into()))?,
+            past: Past::default(),
             schemas,
             working_directory: Mutex::new(None),
         })
@@ -278,8 +284,8 @@ impl Git {
         }
         let (program, scratch, cancel) = (&self.program, &self.scratch, caller.cancel());
         let terms = Terms::of(caller);
-        let terms = terms.as_ref();
-        work(&Run { program, scratch, repository, cancel, does, terms })
+        let (terms, past) = (terms.as_ref(), &self.past);
+        work(&Run { program, scratch, past, repository, cancel, does, terms })
     }
 
     /// Returns the directory that a call is about.

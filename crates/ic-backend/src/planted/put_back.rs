@@ -364,7 +364,8 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
             false => found.extend(new),
         }
     }
-    for path in after.newly_outward(before) {
+    // What is in a directory comes before it.
+    for path in after.newly_outward(before).into_iter().chain(after.new_options(before)) {
         let entry = RealDisk.look(path.as_path()).ok().flatten();
         let is_meant = entry.is_some_and(|it| settled.holds(path, Identity::at(path, &it.state)));
         if !is_meant && !after.counted().contains_key(path) {

@@ -9,6 +9,7 @@
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
 mod cover;
+mod options;
 mod outlets;
 mod outward;
 mod remembered;
@@ -60,6 +61,8 @@ pub struct Survey {
     outlets: BTreeSet<CanonicalPath>,
     /// Links that lead out of the ground, with the other links there by which they do.
     outward: BTreeMap<CanonicalPath, Vec<CanonicalPath>>,
+    /// Entries whose names programs take for options.
+    options: BTreeSet<CanonicalPath>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.

@@ -9,7 +9,7 @@ use super::region::{Area, Region};
 use super::shape::Piece;
 use super::{Compiler, Note, Tool};
 use crate::parse::Kept;
-use crate::sentence::{Deed, Place, Sentence, joined};
+use crate::sentence::{Deed, Directory, Place, Sentence, joined};
 
 /// Says that rules stand in the text that are not sentences.
 pub(super) fn of_blocks(kept: &[Kept]) -> Vec<Note> {
@@ -144,7 +144,7 @@ impl Compiler<'_> {
     fn of_whole_home(&self) -> Vec<Note> {
         let opens_home = |it: &&Sentence| {
             it.effect == Effect::Allow
-                && matches!(&it.place, Place::Directories(all) if all.iter().any(|it| it.is_home()))
+                && matches!(&it.place, Place::Directories(all) if all.iter().any(Directory::is_home))
         };
         let note = |it: &Sentence| {
             let text = format!(

@@ -167,9 +167,8 @@ fn what_is_forbidden_everywhere_stays_forbidden_in_the_sandbox() {
     );
     let rules = compiled("The agent must never run commands. Ask before using tools of git.").rules;
     let rules: Vec<String> = rules.iter().map(line).collect();
-    for expected in ["deny read-path+write-path+delete-path in ${SANDBOX} with shell.run_command"] {
-        assert!(rules.iter().any(|it| it == expected), "{rules:?}");
-    }
+    let expected = "deny read-path+write-path+delete-path in ${SANDBOX} with shell.run_command";
+    assert!(rules.iter().any(|it| it == expected), "{rules:?}");
     let asks_there = |it: &&String| {
         it.starts_with("escalate read-path") && it.ends_with("in ${SANDBOX} with git")
     };

@@ -13,12 +13,15 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use ic_policy::host_executes::{PIPELINE_NAMES, is_listed, is_packages};
+use ic_policy::host_executes::{
+    LISTED_NAMES, ListedName, PIPELINE_NAMES, is_listed, is_packages, is_same,
+};
 use ic_policy::{Executed, Why};
 use ic_types::{CanonicalPath, Role};
 
 use super::configured::Named;
 use super::names::Names;
+use super::new::is_python_at_top;
 use super::{Change, Executes};
 use crate::disk::Kind;
 
@@ -123,6 +126,32 @@ pub fn counts_in_any_tree(path: &str) -> bool {
     is_listed(below.iter().copied()) || PIPELINE_NAMES.iter().any(|name| name.covers(&below))
 }
 
+/// Returns whether a file, given from the top of its tree, may count if a directory that it is in comes to be
+/// called otherwise: by the end of its path (`config.toml` in `.cargo`), or because it is at the top then.
+pub fn may_count_elsewhere(below: &[&OsStr]) -> bool {
+    let names = || LISTED_NAMES.iter().chain(&PIPELINE_NAMES);
+    let ends = |rest: &[&OsStr]| {
+        names().any(|name| {
+            let ends = (1..name.components.len()).filter_map(|n| name.components.get(n..));
+            ends.into_iter()
+                .any(|components| ListedName { components, reach: name.reach }.covers(rest))
+        })
+    };
+    let rests = (1..below.len()).filter_map(|start| below.get(start..));
+    rests.into_iter().any(|rest| ends(rest) || is_python_at_top(rest))
+}
+
+/// Returns whether a name that counts begins with the end of a path: a link there leads to what has the rest.
+pub fn leads_to_listed(below: &[&OsStr]) -> bool {
+    let begins = |name: &ListedName, end: &[&OsStr]| {
+        end.len() < name.components.len()
+            && end.iter().zip(name.components).all(|(a, b)| is_same(a, b))
+    };
+    let mut ends = (0..below.len()).filter_map(|start| below.get(start..));
+    PIPELINE_NAMES.iter().any(|name| !below.is_empty() && begins(name, below))
+        || ends.any(|end| LISTED_NAMES.iter().any(|name| begins(name, end)))
+}
+
 /// What counts anew.
 struct Gained<'a, 'b> {
     executes: &'a Executes<'b>,
@@ -136,6 +165,51 @@ impl Gained<'_, '_> {
         let is_known = self.found.iter().any(|it| it.path == *path);
         if !is_known && self.executes.of(&[change]).is_empty() {
             self.found.push(Executed { role, path: path.clone(), why });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(path: &str) -> Vec<&OsStr> {
+        Path::new(path).iter().collect()
+    }
+
+    #[test]
+    fn a_file_may_count_elsewhere_by_the_end_of_its_path() {
+        for (path, may) in [
+            ("cargo/config.toml", true),
+            ("a/b/config", true),
+            ("ci/workflows/b.yml", true),
+            ("ci/workflows/deep/b.yml", true),
+            ("workflows/b.yml", false),
+            ("yarn/releases/y.cjs", true),
+            ("m/mise/x", true),
+            ("src/argparse.py", true),
+            ("a/b/json/__init__.py", true),
+            ("src/json/decoder.py", false),
+            ("src/mine.py", false),
+            ("src/argparse.md", false),
+            ("argparse.py", false),
+            ("src/main.rs", false),
+            ("README.md", false),
+        ] {
+            assert_eq!(may_count_elsewhere(&parts(path)), may, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_leads_to_what_has_the_rest_of_a_name() {
+        for (path, does) in [
+            (".config", true),
+            ("a/.yarn", true),
+            (".github", true),
+            ("a/.github", false),
+            ("a", false),
+        ] {
+            assert_eq!(leads_to_listed(&parts(path)), does, "{path}");
         }
     }
 }

@@ -5,6 +5,8 @@
 //! argparse.py, at a top           the user's `python3 -m json.tool` there loads it
 //! ```
 
+use std::ffi::OsStr;
+
 use ic_policy::Why;
 use ic_policy::host_executes::{is_option, is_packages};
 use ic_types::{CanonicalPath, Role};
@@ -32,27 +34,40 @@ impl Executes<'_> {
 
     /// Returns whether Python, run at the top of the tree, takes a file for a module of its own.
     fn is_python_s(&self, path: &CanonicalPath) -> bool {
-        let Some((directory, name)) = path.parent().zip(path.as_path().file_name()) else {
-            return false;
-        };
-        let name = name.as_encoded_bytes();
-        let is_code = || {
-            let end = name.split(|byte| *byte == b'.').skip(1);
-            end.clone().any(|it| it.starts_with(b"py")) || end.last() == Some(b"so")
-        };
-        let stem = name.split(|byte| *byte == b'.').next().unwrap_or_default();
-        if is_python_module(stem) && is_code() {
-            return self.is_top_of_tree(&directory);
-        }
-        let is_part = PACKAGE.iter().any(|it| name.starts_with(it.as_bytes())) && is_code();
-        let Some((top, package)) = directory.parent().zip(directory.as_path().file_name()) else {
-            return false;
-        };
-        is_part && is_python_module(package.as_encoded_bytes()) && self.is_top_of_tree(&top)
+        path.ancestors().skip(1).take(2).any(|top| {
+            let below: Vec<&OsStr> = path.components().skip(top.components().count()).collect();
+            is_python_at_top(&below) && self.is_top_of_tree(&top)
+        })
     }
 
     fn is_top_of_tree(&self, directory: &CanonicalPath) -> bool {
         let is_workspace = self.orders.and_then(|it| it.workspace()) == Some(directory);
         (is_workspace || self.is_top(directory)) && !directory.components().any(is_packages)
+    }
+}
+
+/// Returns whether Python, run in a directory, takes what is there at `below` for a module of its own.
+pub(super) fn is_python_at_top(below: &[&OsStr]) -> bool {
+    let parts = |name: &OsStr| -> Vec<Vec<u8>> {
+        name.as_encoded_bytes().split(|byte| *byte == b'.').map(<[u8]>::to_vec).collect()
+    };
+    let is_code = |name: &OsStr| {
+        let parts = parts(name);
+        let mut ends = parts.iter().skip(1);
+        ends.clone().any(|it| it.starts_with(b"py"))
+            || ends.next_back().is_some_and(|it| it == b"so")
+    };
+    match below {
+        [name] => {
+            let stem = parts(name).into_iter().next().unwrap_or_default();
+            is_python_module(&stem) && is_code(name)
+        }
+        [package, name] => {
+            let is_part = |it: &&str| name.as_encoded_bytes().starts_with(it.as_bytes());
+            is_python_module(package.as_encoded_bytes())
+                && PACKAGE.iter().any(is_part)
+                && is_code(name)
+        }
+        _ => false,
     }
 }

@@ -135,7 +135,9 @@ impl Repository {
                         let file = format!(".git/{name}");
                         let text = read(disk, &self.common, &file, REF_BYTES_MAX)?;
                         // It may be gone by now; git renames a lock when it is done.
-                        let text = text.filter(|_| !name.ends_with(".lock")).unwrap_or_default();
+                        let text = text
+                            .filter(|_| name.strip_suffix(".lock").is_none())
+                            .unwrap_or_default();
                         if let Ok(id) = id_of(&name, &text) {
                             refs.insert(name, id);
                         }

@@ -9,17 +9,23 @@
 //! that counts, that some branch has and that is not here; whoever called it so, and in however many steps.
 //! Whole directories follow in the same way, with what is new in them: so it is told, too, if another file in
 //! a directory of it was like that, and the branch does not have the directory. What was renamed and changed at
-//! once is found by the file that was removed (`replaced.rs`).
+//! once is found by the file that was removed (`replaced.rs`). A link is followed only as long as it leads to the
+//! same, so links are alike if they are the same object.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::carried::{TakenIn, above, tips, trees};
+use ic_resolve::executes::leads_to_listed;
+
+use super::carried::{TakenIn, above, parts, tips, trees, trees_at};
 use super::closed::RAW;
 use super::fault::Fault;
+use super::moved::LOOKUPS_MAX;
 use super::rehearsal::{Entry, Rehearsal};
 use super::replaced;
 use super::run::Run;
+use super::strays::LINK;
 use super::takeover::{Terms, counted, listed};
 
 /// How many branches are looked at, with the newest first: of those that were there when the session began.
@@ -35,35 +41,73 @@ const ALIKE: &str = "--find-copies=40%";
 /// How many pairs of files are compared; with more, each may be alike.
 pub(super) const PAIRS_MAX: usize = 1_000_000;
 
+/// What other branches have.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    /// The commit that is checked out.
+    pub(super) head: String,
+    /// The commits that are looked at, each with what it has and the one that is checked out has not; nothing if
+    /// too many were made since the session began.
+    pub(super) tips: Option<Vec<(String, Vec<Entry>)>>,
+}
+
+impl Elsewhere {
+    /// Looks at the other branches, or at those that do not have one of the directories if some are named; nothing
+    /// if no commit is checked out.
+    pub(super) fn look(
+        run: &Run<'_>,
+        terms: &Terms,
+        directories: Option<&BTreeSet<String>>,
+    ) -> Result<Option<Self>, Fault> {
+        let head = run.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], b"")?;
+        let head = head.output.trim_end().to_owned();
+        if head.is_empty() {
+            return Ok(None);
+        }
+        let tips = looked_at(run, terms, &head)?;
+        let tips = match directories {
+            Some(directories) => lacking(run, tips, directories)?,
+            None => tips,
+        };
+        let Some(tips) = tips else { return Ok(Some(Self { head, tips: None })) };
+        let pairs: Vec<(&str, &str)> = tips.iter().map(|tip| (&**tip, &*head)).collect();
+        let mut added = added(run, &pairs)?;
+        let tips = tips.into_iter().map(|tip| {
+            let added = added.remove(&tip).unwrap_or_default();
+            (tip, added)
+        });
+        let tips = Some(tips.collect());
+        Ok(Some(Self { head, tips }))
+    }
+}
+
 /// Returns the names of the files that git may take for ones that count elsewhere.
 pub(super) fn find(
     run: &Run<'_>,
     terms: &Terms,
-    taken_in: &TakenIn,
+    (taken_in, elsewhere): (&TakenIn, &Elsewhere),
 ) -> Result<BTreeSet<String>, Fault> {
-    let none = BTreeSet::new();
-    let head = run.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], b"")?;
-    let head = head.output.trim_end();
-    if (taken_in.files.is_empty() && taken_in.gone.is_empty()) || head.is_empty() {
-        return Ok(none);
-    }
-    let Some(tips) = looked_at(run, terms, head)? else {
+    let head = elsewhere.head.as_str();
+    let Some(tips) = &elsewhere.tips else {
         let names = taken_in.files.iter().map(|it| &it.path);
         return Ok(names.chain(&taken_in.gone).cloned().collect());
     };
-    let (targets, with_targets) = targets(run, terms, (head, &tips))?;
-    if targets.is_empty() {
-        return Ok(none);
+    let (Targets { files: targets, links }, with_targets) = targets(run, terms, tips)?;
+    if targets.is_empty() && links.is_empty() {
+        return Ok(BTreeSet::new());
     }
     let names: BTreeSet<&str> = taken_in.files.iter().map(|it| it.path.as_str()).collect();
     let gone = gone(run, &names, &with_targets)?;
     let mut sources = Sources::new();
     let mut found = BTreeSet::new();
+    let followed = RefCell::new(BTreeSet::new());
     let note = |sources: &mut Sources, path: &str, (mode, id): (&str, &str)| {
         let beside = above(path).filter_map(|it| gone.get(&it)).flatten();
         let own = names.contains(path).then(|| path.to_owned());
         let paths: BTreeSet<String> = beside.cloned().chain(own).collect();
-        if mode.starts_with("100") && !paths.is_empty() {
+        if mode == LINK && links.contains(id) {
+            followed.borrow_mut().extend(paths);
+        } else if mode.starts_with("100") && !paths.is_empty() {
             sources.entry(id.to_owned()).or_default().extend(paths);
         }
     };
@@ -96,6 +140,17 @@ pub(super) fn find(
         listings.iter().map(|said| said.split('\0').filter_map(listed).collect()).collect();
     for (path, about) in trees.iter().flatten() {
         note(&mut sources, path, *about);
+    }
+    found.extend(followed.take());
+    // A new file may stand where some commit had the one that it renamed. What is in no file of ours is new.
+    let had: BTreeSet<&str> = trees.iter().flat_map(|it| it.values()).map(|(_, id)| *id).collect();
+    let is_new = |id: &str| !(id.is_empty() || had.contains(id) || targets.contains(id));
+    for new in taken_in.files.iter().filter(|it| it.mode != LINK && is_new(&it.id)) {
+        note(&mut sources, &new.path, (&new.mode, &new.id));
+    }
+    // What a rehearsal made is not known here.
+    for id in self::unknown(run, sources.keys().map(String::as_str))? {
+        sources.remove(&id);
     }
     found.extend(replaced::find(run, taken_in, (&trees, &targets))?);
     if PAIRS_MAX < sources.len() * targets.len() {
@@ -141,6 +196,23 @@ fn gone(
     Ok(beneath)
 }
 
+/// Returns those of the commits that do not have one of the directories; nothing if they are too many.
+fn lacking(
+    run: &Run<'_>,
+    tips: Option<Vec<String>>,
+    directories: &BTreeSet<String>,
+) -> Result<Option<Vec<String>>, Fault> {
+    let is_few = |tips: &Vec<String>| tips.len() * directories.len() <= LOOKUPS_MAX;
+    let Some(mut tips) = tips.filter(is_few) else { return Ok(None) };
+    let pairs = tips.iter().flat_map(|tip| directories.iter().map(move |at| (&**tip, &**at)));
+    let pairs: Vec<(&str, &str)> = pairs.collect();
+    let trees = trees_at(run, &pairs)?;
+    let without = pairs.iter().zip(trees).filter(|(_, tree)| tree.is_none());
+    let without: BTreeSet<String> = without.map(|((tip, _), _)| (*tip).to_owned()).collect();
+    tips.retain(|tip| without.contains(tip));
+    Ok(Some(tips))
+}
+
 /// Returns the commits that are looked at; nothing if too many were made since the session began.
 fn looked_at(run: &Run<'_>, terms: &Terms, head: &str) -> Result<Option<Vec<String>>, Fault> {
     let new = since_the_beginning(run, terms)?;
@@ -171,44 +243,71 @@ fn since_the_beginning(run: &Run<'_>, terms: &Terms) -> Result<BTreeSet<String>,
     Ok(new)
 }
 
-/// Returns what branches have under names that count and that are not here, and these branches.
+/// What branches have under names that count, by the numbers of objects.
+struct Targets {
+    files: BTreeSet<String>,
+    links: BTreeSet<String>,
+}
+
+/// Returns what branches and older commits have under names that count and that are not here, and these branches.
 fn targets(
     run: &Run<'_>,
     terms: &Terms,
-    (head, tips): (&str, &[String]),
-) -> Result<(BTreeSet<String>, Vec<String>), Fault> {
-    let mut asked = String::new();
-    for tip in tips {
-        // The second is taken for the parent of the first.
-        let _ = writeln!(asked, "{tip} {head}");
+    tips: &[(String, Vec<Entry>)],
+) -> Result<(Targets, Vec<String>), Fault> {
+    let all: Vec<Entry> = tips.iter().flat_map(|(_, entries)| entries).cloned().collect();
+    let leads = |it: &&Entry| it.mode == LINK && leads_to_listed(&parts(&it.path));
+    let mut counting: BTreeSet<Entry> = all.iter().filter(leads).cloned().collect();
+    if !all.is_empty() {
+        counting.extend(counted(run, terms, all)?);
     }
+    let has = |(_, entries): &&(String, Vec<Entry>)| entries.iter().any(|it| counting.contains(it));
+    let tips = tips.iter().filter(has).map(|(tip, _)| tip.clone()).collect();
+    let ids = |is_meant: &dyn Fn(&str) -> bool| {
+        let meant = counting.iter().filter(|it| is_meant(&it.mode));
+        meant.map(|it| it.id.clone()).collect()
+    };
+    let mut targets =
+        Targets { files: ids(&|mode| mode.starts_with("100")), links: ids(&|mode| mode == LINK) };
+    // Any commit may be reverted, picked or gone back to, whether or not it is the newest of a branch.
+    for Entry { mode, id, .. } in run.past.counting(run, terms)? {
+        let all = if mode == LINK { &mut targets.links } else { &mut targets.files };
+        all.insert(id);
+    }
+    Ok((targets, tips))
+}
+
+/// Returns what commits have that others have not: of each pair, what the first has, by its number.
+pub(super) fn added(
+    run: &Run<'_>,
+    pairs: &[(&str, &str)],
+) -> Result<BTreeMap<String, Vec<Entry>>, Fault> {
+    let mut asked = String::new();
+    for (commit, without) in pairs {
+        // The second is taken for the parent of the first.
+        let _ = writeln!(asked, "{commit} {without}");
+    }
+    let mut added: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     if asked.is_empty() {
-        return Ok((BTreeSet::new(), Vec::new()));
+        return Ok(added);
     }
     let words = [&["diff-tree", "--stdin", "-r", "--diff-filter=A"], &RAW[..]].concat();
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
-    let mut added: Vec<(&str, Vec<Entry>)> = Vec::new();
+    let mut of = None;
     let mut parts = said.split('\0').map(|it| it.trim_start_matches('\n'));
     while let Some(part) = parts.next() {
-        match (part.starts_with(':'), added.last_mut()) {
-            (true, Some((_, entries))) => {
+        match (part.starts_with(':'), of) {
+            (true, Some(commit)) => {
                 let text = format!("{part}\0{}", parts.next().unwrap_or_default());
-                entries.extend(Entry::parse(&text)?.into_iter().map(|(_, new)| new));
+                let new = Entry::parse(&text)?.into_iter().map(|(_, new)| new);
+                added.entry(str::to_owned(commit)).or_default().extend(new);
             }
             (true, None) => return Err(Fault::Not("git named no commit".to_owned())),
             (false, _) if part.is_empty() => {}
-            (false, _) => added.push((part, Vec::new())),
+            (false, _) => of = Some(part),
         }
     }
-    let all: Vec<Entry> = added.iter().flat_map(|(_, entries)| entries).cloned().collect();
-    let counted: BTreeSet<Entry> = match all.is_empty() {
-        true => BTreeSet::new(),
-        false => counted(run, terms, all)?.into_iter().collect(),
-    };
-    let has = |(_, entries): &&(&str, Vec<Entry>)| entries.iter().any(|it| counted.contains(it));
-    let tips = added.iter().filter(has).map(|(tip, _)| (*tip).to_owned()).collect();
-    let is_file = |it: &Entry| it.mode.starts_with("100");
-    Ok((counted.into_iter().filter(is_file).map(|it| it.id).collect(), tips))
+    Ok(added)
 }
 
 /// Returns the commits from which git may see a change: what is checked out, and where branches left it.

@@ -11,7 +11,8 @@
 //! Commits can be put together in so many ways that no order of steps is looked for. A name that counts
 //! somewhere is told when it comes in (into the index, a stash, a commit that git makes of others), wherever it
 //! is; a directory is told when a commit takes it away and another branch has such a name in it; and a file
-//! that git may take for another one is told when its change comes in (`alike.rs`).
+//! that git may take for another one is told when its change comes in (`alike.rs`). A name that counts only in
+//! another directory is told if some branch has its directory there (`moved.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -21,10 +22,11 @@ use ic_resolve::Kind;
 use ic_resolve::executes::counts_somewhere;
 use ic_types::CanonicalPath;
 
-use super::alike;
+use super::alike::{self, Elsewhere};
 use super::closed::RAW;
 use super::deed::Deed;
 use super::fault::Fault;
+use super::moved::{self, Moving};
 use super::rehearsal::{Entry, Rehearsal};
 use super::repository::look_at;
 use super::run::Run;
@@ -33,6 +35,9 @@ use super::underway::ids;
 
 /// How many branches, tags and entries that were put aside are looked at.
 const TIPS_MAX: usize = 20_000;
+/// What git keeps as long as something is held up.
+const UNDER_WAY: [&str; 6] =
+    ["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD", "rebase-apply", "rebase-merge", "sequencer"];
 /// How many files are looked into; more are refused anyway.
 const HASHED_MAX: usize = 5_000;
 
@@ -90,13 +95,10 @@ pub(super) fn find(
     deed: &Deed<'_>,
     mut taken_in: TakenIn,
 ) -> Result<Vec<Entry>, Fault> {
-    // What is only staged is put together with nothing yet.
+    // What is only staged is put together with nothing yet, unless the user goes on with what is under way.
     let is_staged = matches!(deed, Deed::Stages(_));
-    let (alike, mut gone) = match is_staged {
-        true => (BTreeSet::new(), BTreeSet::new()),
-        false => (alike::find(run, terms, &taken_in)?, carrying(run, terms, &taken_in)?),
-    };
-    gone.extend(taken_in.gone.iter().filter(|it| alike.contains(*it)).cloned());
+    let is_only_staged = is_staged && !is_under_way(run)?;
+    let (alike, gone) = following(run, terms, (&taken_in, is_only_staged))?;
     let top = &run.repository.top;
     // What is committed was looked at when it was staged.
     let is_named = !matches!(deed, Deed::Commits { .. });
@@ -117,11 +119,55 @@ pub(super) fn find(
     Ok(files)
 }
 
+/// Returns the names of what is taken in and may follow other branches to where it counts; and of what may follow
+/// what goes here.
+fn following(
+    run: &Run<'_>,
+    terms: &Terms,
+    (taken_in, is_only_staged): (&TakenIn, bool),
+) -> Result<(BTreeSet<String>, BTreeSet<String>), Fault> {
+    let (mut here, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let may_follow = moved::may_follow(run, &taken_in.files);
+    // What is only staged is put together with nothing yet; but the user may commit it.
+    let is_asked = match is_only_staged {
+        true => !may_follow.is_empty(),
+        false => !(taken_in.files.is_empty() && taken_in.gone.is_empty()),
+    };
+    if !is_asked {
+        return Ok((here, gone));
+    }
+    let directories = may_follow.iter().flat_map(|it| above(&it.path)).collect();
+    let elsewhere = Elsewhere::look(run, terms, is_only_staged.then_some(&directories))?;
+    if let Some(elsewhere) = &elsewhere {
+        let moving = Moving { run, terms, taken_in, elsewhere };
+        here.extend(moving.by_others(&may_follow)?);
+        if !is_only_staged {
+            here.extend(alike::find(run, terms, (taken_in, elsewhere))?);
+            gone.extend(moving.by_us()?);
+        }
+    }
+    if !is_only_staged {
+        gone.extend(carrying(run, terms, taken_in)?);
+        gone.extend(taken_in.gone.iter().filter(|it| here.contains(*it)).cloned());
+    }
+    Ok((here, gone))
+}
+
 /// Returns whether a file of the tree at `top` would count if it, or a directory that it is in, were
 /// elsewhere.
 fn could_count(top: &CanonicalPath, path: &CanonicalPath, terms: &Terms) -> bool {
     let below: Vec<&OsStr> = path.components().skip(top.components().count()).collect();
     counts_somewhere(&below) || below.iter().any(|name| terms.has_file_called(name))
+}
+
+/// Returns whether a merge, a rebase or the like is held up, which takes in what is staged when it goes on.
+fn is_under_way(run: &Run<'_>) -> Result<bool, Fault> {
+    for name in UNDER_WAY {
+        if run.repository.look(name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Gives plain files that lie in the tree the numbers that git would give them.
@@ -194,6 +240,11 @@ fn vanished(run: &Run<'_>, taken_in: &TakenIn) -> Result<Vec<String>, Fault> {
     Ok(vanished.iter().filter(is_outer).cloned().collect())
 }
 
+/// Returns the parts of a path.
+pub(super) fn parts(path: &str) -> Vec<&OsStr> {
+    Path::new(path).iter().collect()
+}
+
 /// Returns the directories above a file, but for the top.
 pub(super) fn above(path: &str) -> impl Iterator<Item = String> {
     let above = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
@@ -222,26 +273,52 @@ pub(super) fn trees(
     commits: &[String],
     directories: &[String],
 ) -> Result<BTreeMap<String, Vec<String>>, Fault> {
-    let pairs = || commits.iter().flat_map(|it| directories.iter().map(move |at| (it, at)));
+    let pairs = commits.iter().flat_map(|it| directories.iter().map(move |at| (&**it, &**at)));
+    let pairs: Vec<(&str, &str)> = pairs.collect();
+    let mut trees: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for ((_, directory), tree) in pairs.iter().zip(trees_at(run, &pairs)?) {
+        trees.entry((*directory).to_owned()).or_default().extend(tree);
+    }
+    Ok(trees)
+}
+
+/// Returns the tree of each directory in each commit, if it is there.
+pub(super) fn trees_at(
+    run: &Run<'_>,
+    pairs: &[(&str, &str)],
+) -> Result<Vec<Option<String>>, Fault> {
+    let objects = objects_at(run, pairs)?.into_iter();
+    let tree = |it: String| it.strip_prefix("tree ").map(ToOwned::to_owned);
+    Ok(objects.map(|it| it.and_then(tree)).collect())
+}
+
+/// Returns what is at each path in each commit, if something is: its kind, and its number.
+pub(super) fn objects_at(
+    run: &Run<'_>,
+    pairs: &[(&str, &str)],
+) -> Result<Vec<Option<String>>, Fault> {
+    if pairs.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut asked = String::new();
-    for (commit, directory) in pairs() {
+    for (commit, directory) in pairs {
         // SECURITY: git reads line by line, and the answers are matched by their order.
         if directory.contains('\n') {
             let text =
                 "a directory here has a line break in its name, so other branches cannot be asked";
             return Err(Fault::Not(text.to_owned()));
         }
-        asked.push_str(&[commit.as_str(), ":", directory, "\n"].concat());
+        asked.push_str(&[commit, ":", directory, "\n"].concat());
     }
     let words = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
-    let mut trees: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for ((_, directory), line) in pairs().zip(said.lines()) {
-        if let Some(tree) = line.strip_prefix("tree ") {
-            trees.entry(directory.clone()).or_default().push(tree.to_owned());
-        }
+    let is_there = |line: &str| ["tree ", "blob ", "commit "].iter().any(|it| line.starts_with(it));
+    let objects = said.lines().map(|line| is_there(line).then(|| line.to_owned()));
+    let objects: Vec<Option<String>> = objects.collect();
+    match objects.len() == pairs.len() {
+        true => Ok(objects),
+        false => Err(Fault::Not("git did not say what other branches have".to_owned())),
     }
-    Ok(trees)
 }
 
 fn files(run: &Run<'_>, tree: &str) -> Result<BTreeSet<String>, Fault> {

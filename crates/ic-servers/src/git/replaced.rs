@@ -78,7 +78,7 @@ pub(super) fn find(
 }
 
 /// Returns the numbers of all files that there are then, by path; none of what git has not read yet.
-fn after<'a>(index: &'a str, taken_in: &'a TakenIn) -> BTreeMap<&'a str, &'a str> {
+pub(super) fn after<'a>(index: &'a str, taken_in: &'a TakenIn) -> BTreeMap<&'a str, &'a str> {
     let index = index.split('\0').filter_map(|line| {
         let (about, path) = line.split_once('\t')?;
         Some((path, about.split(' ').nth(1)?))
@@ -93,7 +93,7 @@ fn after<'a>(index: &'a str, taken_in: &'a TakenIn) -> BTreeMap<&'a str, &'a str
 }
 
 /// Returns the numbers of those files that are like one of the models; what is not known may be.
-fn like(
+pub(super) fn like(
     run: &Run<'_>,
     files: &BTreeSet<String>,
     models: &BTreeSet<String>,

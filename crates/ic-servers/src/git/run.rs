@@ -10,6 +10,7 @@ use ic_confine::{Excess, FindError, InnerLimits, InnerOutput, InnerSpec, find_pr
 
 use super::deed::{self, Deed};
 use super::fault::Fault;
+use super::past::Past;
 use super::private::{Private, Scratch, ensure_logs};
 use super::repository::Repository;
 use super::ruled;
@@ -93,6 +94,8 @@ pub(super) struct Program {
 pub(super) struct Run<'a> {
     pub(super) program: &'a Program,
     pub(super) scratch: &'a Scratch,
+    /// What is known of the past of repositories.
+    pub(super) past: &'a Past,
     pub(super) repository: &'a Repository,
     pub(super) cancel: &'a Cancel,
     /// Whether it changes the repository.

@@ -11,7 +11,7 @@ use super::run::Run;
 use super::takeover::{Terms, keep_changed};
 
 /// The mode of a link.
-const LINK: &str = "120000";
+pub(super) const LINK: &str = "120000";
 /// How many links are looked at; with more, each may lead anywhere.
 const LINKS_MAX: usize = 200;
 /// The longest index that is looked for.
@@ -35,7 +35,7 @@ pub(super) fn leading_out(
     let mut strays = Vec::new();
     for (n, link) in links.into_iter().enumerate() {
         let leads_out = LINKS_MAX <= n || {
-            let target = Rehearsal::look(run, &["cat-file", "blob", &link.id])?;
+            let target = target(run, link)?;
             leaves(&link.path, &target) || (!is_new_tree && leads_elsewhere(top, &target))
         };
         strays.extend(leads_out.then(|| link.clone()));
@@ -46,13 +46,20 @@ pub(super) fn leading_out(
     Ok(strays)
 }
 
+/// Returns where a link of git's leads.
+pub(super) fn target(run: &Run<'_>, link: &Entry) -> Result<String, Fault> {
+    // The sides of a conflict have a number after the object's.
+    let id = link.id.split(' ').next().unwrap_or_default();
+    Rehearsal::look(run, &["cat-file", "blob", id])
+}
+
 /// Returns whether it is a link that git has; one that it reads from the disk is there already.
 fn is_brought(entry: &Entry) -> bool {
     entry.mode == LINK && entry.id.contains(|c| c != '0')
 }
 
 /// Returns whether a link leads above the top of the tree by its own words.
-fn leaves(path: &str, target: &str) -> bool {
+pub(super) fn leaves(path: &str, target: &str) -> bool {
     let mut depth = Path::new(path).components().count().saturating_sub(1);
     let mut has_gone_down = false;
     for component in Path::new(target).components() {

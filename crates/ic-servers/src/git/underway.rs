@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
 
 /// Where git writes down which commits they are.
-const FILES: [&str; 13] = [
+pub(super) const FILES: [&str; 13] = [
     "ORIG_HEAD",
     "MERGE_HEAD",
     "CHERRY_PICK_HEAD",

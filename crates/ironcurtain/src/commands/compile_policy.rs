@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use ic_constitution::{Compiled, artifact};
-use ic_home::{Environment, Home, Lock};
+use ic_home::{Environment, Home, Lock, file};
 use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
 use ic_resolve::RealDisk;
@@ -102,12 +102,8 @@ pub(crate) fn run(
         let noted = (agreed, difference.as_ref());
         note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
     }
-    if let Some(above) = output.parent() {
-        std::fs::create_dir_all(above).map_err(|error| {
-            Failure::environment(format!("cannot create the directory `{}`", above.display()))
-                .with_source(error)
-        })?;
-    }
+    let above: Vec<&Path> = output.ancestors().skip(1).take_while(|it| !it.exists()).collect();
+    above.iter().rev().try_for_each(file::create_dir)?;
     made.write(&output, &beside(&source, &output))?;
     screen.line(&format!(
         "{} became {} and {}, all of which pass: {}",

@@ -17,6 +17,7 @@ mod hooks;
 mod later;
 mod looked_for;
 mod meanings;
+mod moved;
 mod named;
 mod opened;
 mod outward;

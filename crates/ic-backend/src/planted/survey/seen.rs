@@ -57,6 +57,8 @@ pub(super) struct SeenEntry {
     /// How far it counts by its name.
     pub(super) reach: Option<Reach>,
     pub(super) is_part: bool,
+    /// Whether programs take its name for an option.
+    pub(super) is_option: bool,
     pub(super) is_border: bool,
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use ic_policy::host_executes::{
-    Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_packages, is_same,
+    Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_option, is_packages, is_same,
 };
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
@@ -87,12 +87,15 @@ impl Walk<'_> {
             // SECURITY: of a directory that counts by itself alone, what is in it may count too. What
             // is in a root is looked at even if all of it counts: a root is not covered, nor moved away.
             let is_counted = directory != *root && self.survey.counts_beneath(&directory);
-            for SeenEntry { path, kind, reach, is_part, is_border } in &seen.entries {
+            for SeenEntry { path, kind, reach, is_part, is_option, is_border } in &seen.entries {
                 if *is_part {
                     self.note_part(path);
                 }
                 if is_counted || *is_border {
                     continue;
+                }
+                if *is_option {
+                    self.survey.options.insert(path.clone());
                 }
                 if let Some(reach) = reach {
                     let is_leaf = *kind != Kind::Directory;
@@ -164,10 +167,14 @@ impl Walk<'_> {
             entries: Vec::new(),
         };
         let top = if is_top { Some(directory) } else { top };
+        let n_outer = root.components().count();
+        let is_of_packages = directory.components().skip(n_outer).any(is_packages);
         for (name, kind) in entries {
             let Ok(path) = directory.join(&name) else { continue };
             let kind = self.kind(&path, kind);
             let is_part = is_part_of_repository(&name);
+            // Nobody hands all names of a directory of packages to a program.
+            let is_option = !is_of_packages && is_option(&name);
             let is_border = self.ground.borders.contains(&path);
             let mut reach = if is_border { None } else { self.reach(&path, top, names) };
             // What a pattern names may be found through a link.
@@ -175,8 +182,9 @@ impl Walk<'_> {
                 reach = Some(Reach::Itself);
             }
             let is_plain = matches!(kind, Kind::File | Kind::Other);
-            if reach.is_some() || is_part || !is_plain {
-                seen.entries.push(SeenEntry { path, kind, reach, is_part, is_border });
+            if reach.is_some() || is_part || is_option || !is_plain {
+                let entry = SeenEntry { path, kind, reach, is_part, is_option, is_border };
+                seen.entries.push(entry);
             }
         }
         Ok(seen)

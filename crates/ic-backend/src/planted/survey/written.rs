@@ -32,6 +32,8 @@ pub(in crate::planted) struct WrittenSurvey {
     texts: Vec<WrittenText>,
     links: Vec<(String, String)>,
     closed: Vec<String>,
+    #[serde(default)]
+    options: Vec<String>,
     names: Vec<String>,
 }
 
@@ -110,6 +112,7 @@ impl Survey {
                 .map(|(path, target)| (text_of(path.as_path()), text_of(Path::new(target))))
                 .collect(),
             closed: texts(&self.closed),
+            options: texts(&self.options),
             names: self.names.texts().collect(),
         }
     }
@@ -123,6 +126,7 @@ impl Survey {
             && self.led == other.led
             && self.links == other.links
             && self.closed == other.closed
+            && self.options == other.options
             && self.texts.len() == other.texts.len()
             && self.texts.iter().all(|(path, text)| {
                 other
@@ -139,6 +143,7 @@ impl Survey {
         let mut survey = Self {
             led: paths_of(&written.led)?,
             closed: paths_of(&written.closed)?,
+            options: paths_of(&written.options)?,
             names: Names::of_texts(written.names.iter().map(String::as_str)),
             ..Self::default()
         };
@@ -239,6 +244,7 @@ mod tests {
         survey.parts.insert(at("HEAD"), NOBODY);
         survey.led.insert(odd.clone());
         survey.closed.insert(at("shut"));
+        survey.options.insert(at("-x"));
         survey.links.insert(at("link"), Arc::from(OsStr::from_bytes(b"a/\xfe")));
         let bytes = b"\0mine\xff".to_vec();
         let text = Text { state: NO_STATE, changed: (0, 0), bytes, is_executable: true };
@@ -259,6 +265,7 @@ mod tests {
             |it: &mut Survey| it.links.clear(),
             |it: &mut Survey| it.texts.clear(),
             |it: &mut Survey| it.closed.clear(),
+            |it: &mut Survey| it.options.clear(),
             |it: &mut Survey| it.parts.clear(),
             |it: &mut Survey| drop(it.counted.pop_first()),
             |it: &mut Survey| it.names = Names::default(),

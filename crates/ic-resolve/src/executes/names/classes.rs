@@ -4,6 +4,8 @@
 //! A part that begins with three `*` is one of these. It stands for the last name of a path alone, so that
 //! what is beneath a directory called like a program does not count with it.
 
+mod inner;
+
 /// Any file that a shell or another interpreter might be told to run.
 ///
 /// All but what is plainly a text, data, or the source of something that is compiled first: a new ending is
@@ -250,31 +252,6 @@ const PYTHON: [&str; 217] = [
     "zoneinfo",
 ];
 
-/// Modules that those are made of, as far as they are files.
-const PYTHON_INNER: [&str; 21] = [
-    "_aix_support",
-    "_ast_unparse",
-    "_bootsubprocess",
-    "_collections_abc",
-    "_colorize",
-    "_compat_pickle",
-    "_compression",
-    "_markupbase",
-    "_opcode_metadata",
-    "_osx_support",
-    "_py_abc",
-    "_pydatetime",
-    "_pydecimal",
-    "_pyio",
-    "_pylong",
-    "_pyrepl",
-    "_sitebuiltins",
-    "_strptime",
-    "_sysconfigdata",
-    "_threading_local",
-    "_weakrefset",
-];
-
 /// What comes with Python, or with most of its installations, to be run by `python3 -m`.
 const PYTHON_TOOLS: [&str; 6] =
     ["_distutils_hack", "idlelib", "pip", "pkg_resources", "setuptools", "wheel"];
@@ -323,6 +300,7 @@ fn is_python_file(name: &[u8]) -> bool {
 /// Returns whether Python has a module of this name by itself, or looks for one whenever it starts.
 pub(in crate::executes) fn is_python_s_own(name: &[u8]) -> bool {
     let is_inner = name.starts_with(b"_") && !name.starts_with(b"__");
+    let is_inner = is_inner || name.eq_ignore_ascii_case(inner::FUTURE);
     is_inner || PYTHON.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
 }
 
@@ -330,7 +308,8 @@ pub(in crate::executes) fn is_python_s_own(name: &[u8]) -> bool {
 pub(in crate::executes) fn is_python_module(name: &[u8]) -> bool {
     let is_one = |own: &&str| name == own.as_bytes();
     PYTHON.iter().any(&is_one)
-        || PYTHON_INNER.iter().any(&is_one)
+        || inner::PYTHON_INNER.iter().any(&is_one)
+        || name.starts_with(inner::BUILD)
         || PYTHON_TOOLS.iter().any(is_one)
 }
 
@@ -375,10 +354,14 @@ mod tests {
 
     #[test]
     fn modules_that_python_brings_along_are_known_by_their_exact_names() {
-        for name in ["json", "cmd", "argparse", "pip", "cProfile", "_weakrefset"] {
+        for name in ["json", "cmd", "argparse", "pip", "cProfile", "_weakrefset", "__future__"]
+            .into_iter()
+            .chain(["_json", "_ssl", "_posixsubprocess", "_sysconfigdata__linux_x86_64-linux-gnu"])
+        {
             assert!(is_python_module(name.as_bytes()), "{name}");
         }
-        for name in ["JSON", "main", "app", "_helpers", "conftest", "setup", "test", ""] {
+        for name in ["JSON", "main", "app", "_helpers", "__init__", "conftest", "setup", "test", ""]
+        {
             assert!(!is_python_module(name.as_bytes()), "{name}");
         }
     }

@@ -117,7 +117,7 @@ fn behind_tags_of_the_agent_s_own() {
     proxy.finish();
 }
 
-/// What is only renamed, or only goes, brings nothing along; and nothing is alike where no branch has such a name.
+/// What is only renamed, or only goes, brings nothing along; and nothing is alike where no commit has such a name.
 #[test]
 fn plain_renames_and_removals_ask_nothing() {
     type Prepare<'a> = &'a dyn Fn(&World);
@@ -125,6 +125,8 @@ fn plain_renames_and_removals_ask_nothing() {
     let without_dev = |world: &World| {
         renamed(world);
         user(world, &["branch", "-q", "-D", "dev"]);
+        // What the log of HEAD has may come back.
+        user(world, &["reflog", "expire", "--expire=now", "--all"]);
     };
     let both = [shift("sample.envrc", "other"), write("other", &evil())].to_vec();
     let cases: [(Prepare<'_>, Vec<Call>); 4] = [
@@ -153,4 +155,54 @@ fn start(world: &World) -> Proxy {
     let mut proxy = Proxy::start(&world.place, &flags);
     proxy.initialize();
     proxy
+}
+
+/// What any commit had under a name that counts may come back: by a revert, a pick, or out of the log of HEAD.
+#[test]
+fn by_commits_that_are_not_the_newest_of_a_branch() {
+    type Prepare<'a> = super::carried::Prepare<'a>;
+    let moved = |world: &World, from: &str, to: &str| {
+        user(world, &["mv", from, to]);
+        user(world, &["commit", "-q", "-m", "moved"]);
+    };
+    let reverted = |world: &World| {
+        world.write(".envrc", SAMPLE);
+        commit_of_user(world);
+        moved(world, ".envrc", "sample.envrc");
+        user(world, &["tag", "moved"]);
+    };
+    let on_dev = |world: &World| user(world, &["checkout", "-q", "-b", "dev"]);
+    let back = |world: &World| user(world, &["checkout", "-q", "main"]);
+    let made_there = |world: &World| {
+        on_dev(world);
+        world.write("sample.envrc", SAMPLE);
+        commit_of_user(world);
+        moved(world, "sample.envrc", ".envrc");
+        back(world);
+    };
+    let and_on = |world: &World| {
+        world.write("sample.envrc", SAMPLE);
+        commit_of_user(world);
+        on_dev(world);
+        moved(world, "sample.envrc", ".envrc");
+        moved(world, ".envrc", "other.txt");
+        back(world);
+    };
+    let in_the_log = |world: &World| {
+        world.write("sample.envrc", SAMPLE);
+        commit_of_user(world);
+        user(world, &["checkout", "-q", "--detach"]);
+        moved(world, "sample.envrc", ".envrc");
+        back(world);
+    };
+    let cases: [(&str, Prepare<'_>, &[Words]); 4] = [
+        ("reverted", &reverted, &[&["revert", "--no-edit", "moved"]]),
+        ("picked", &made_there, &[&["cherry-pick", "dev"]]),
+        ("picked from the middle", &and_on, &[&["cherry-pick", "dev~1"]]),
+        ("in the log of HEAD", &in_the_log, &[&["merge", "-m", "x", "HEAD@{2}"]]),
+    ];
+    for (name, prepare, steps) in cases {
+        let calls = vec![write("sample.envrc", &evil()), add(&["."]), commit()];
+        Trick { prepare, calls, steps, file: ".envrc" }.check(name);
+    }
 }

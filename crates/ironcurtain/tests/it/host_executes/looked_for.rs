@@ -100,6 +100,10 @@ fn by_python_s_own_modules_at_the_top() {
     let pip = "python3 -m pip --version";
     let files = &[("pip/__init__.py", ""), ("pip/__main__.py", PYTHON)];
     Trick { files, config: "", shell: pip }.check("pip");
+    // `__future__` is a file like others, and what is in C comes after the current directory.
+    let pdb = "python3 -m pdb --help";
+    Trick { files: &[("__future__.py", PYTHON)], config: "", shell: pdb }.check("__future__");
+    Trick { files: &[("_json.py", PYTHON)], config: "", shell: json }.check("a module in C");
 }
 
 /// The control: what is there already, lies deeper, or is not a module of Python's is free.

@@ -147,3 +147,66 @@ fn packages_that_are_shared_with_a_store_are_read_only() {
     assert!((0..600).all(|n| rig.read(&format!("store/{n}.py")) == "x = 1\n"));
     assert!(ws.join(".venv/lib/python3.12/site-packages/new/a.py").exists());
 }
+
+/// A link is that of an environment of Python if it leads to an interpreter: called so, and executable.
+#[test]
+fn a_link_that_is_only_called_like_an_interpreter_is_put_back() {
+    for (name, link, mode) in [
+        ("pythonrc.py", "python-out", 0o755),
+        ("pythonrc.py", "python", 0o755),
+        ("python3", "python-out", 0o755),
+        ("python3", "python", 0o644),
+    ] {
+        let rig = rig();
+        let file = rig.place.write(format!("docs/{name}"), "mine\n");
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let mut proxy = session(&rig);
+        let text =
+            format!("os.makedirs('v/bin'); os.symlink('../../../docs/{name}', 'v/bin/{link}')");
+        let answer = proxy.call("peeker__run", &attack(&rig, &text)).bad();
+        assert!(answer.contains(PUT_BACK), "{link} to {name}: {answer}");
+        proxy.finish();
+        assert!(fs::read_link(rig.place.path("ws/v/bin").join(link)).is_err(), "{link} to {name}");
+    }
+}
+
+/// Names that programs take for options: new ones are put back, yours stay, and packages are free.
+#[test]
+fn a_new_name_that_is_an_option_is_put_back() {
+    let tar = |rig: &Rig| {
+        let line = "tar cf /dev/null * 2>/dev/null; true";
+        let ws = rig.place.path("ws");
+        Command::new("sh").args(["-c", line]).current_dir(&ws).status().unwrap();
+        ws.join("ran").exists()
+    };
+    let text = "open('x.sh', 'w').write('touch ran'); open('--checkpoint=1', 'w'); \
+                open('--checkpoint-action=exec=sh x.sh', 'w')";
+    let control = rig();
+    let program = whole(&control, text);
+    assert!(Command::new("python3").args(["-c", &program]).status().unwrap().success());
+    assert!(tar(&control), "it does no harm even if nobody looks");
+    for (text, name) in [
+        (text, "--checkpoint=1"),
+        ("os.makedirs('src/-d/-e'); open('src/-d/-e/f', 'w')", "src/-d"),
+        ("open('src/+!x', 'w')", "src/+!x"),
+        ("os.rename('build/o.txt', 'build/-o')", "build/-o"),
+    ] {
+        let rig = rig();
+        rig.place.write("ws/-mine", "m\n");
+        let mut proxy = session(&rig);
+        let answer = proxy.call("peeker__run", &attack(&rig, text)).bad();
+        assert!(answer.contains(PUT_BACK) && !answer.contains("NOT put back"), "{text}: {answer}");
+        proxy.finish();
+        assert!(!rig.place.path("ws").join(name).exists(), "{text}");
+        assert!(rig.place.path("ws/-mine").exists() && !tar(&rig), "{text}");
+    }
+    let rig = rig();
+    rig.place.write("ws/-mine", "m\n");
+    let mut proxy = session(&rig);
+    let text = "os.makedirs('node_modules/x'); open('node_modules/x/-a', 'w'); \
+                open('src/+page.svelte', 'w'); open('-mine', 'a').write('more')";
+    proxy.call("peeker__run", &attack(&rig, text)).good();
+    proxy.finish();
+    assert!(rig.place.path("ws/node_modules/x/-a").exists());
+    assert_eq!(rig.read("ws/-mine"), "m\nmore");
+}
