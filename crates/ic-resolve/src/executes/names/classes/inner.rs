@@ -2,7 +2,7 @@
 //!
 //! What lies in the current directory comes before those in C that are files of their own.
 
-/// Every Python program that has annotations of a later version loads it.
+/// `from __future__ import annotations` loads it from a file, as other imports do.
 pub(super) const FUTURE: &[u8] = b"__future__";
 
 /// What begins the name of the module that tells how Python was built; the rest differs between machines.
