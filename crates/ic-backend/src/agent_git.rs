@@ -124,7 +124,7 @@ impl AgentGit {
         // SECURITY: objects that are elsewhere are not shown, and what is not plain is not believed.
         let odd = ["objects/info/alternates", "commondir", "config.worktree"];
         let is_odd = |name: &&str| !matches!(disk.look(&inside(top, name)), Ok(None));
-        if odd.iter().any(|name| is_odd(name)) {
+        if odd.iter().any(is_odd) {
             return None;
         }
         let settings = settings(&repository, &judge.home, disk);

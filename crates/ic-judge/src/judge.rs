@@ -42,6 +42,11 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Makes a judge that knows nothing of commits and of earlier sessions.
+    pub fn new((policy, bounds): (Policy, Bounds), orders: Orders, home: AbsolutePath) -> Self {
+        Self { policy, bounds, home, orders, heads: Heads::default(), earlier: Vec::new() }
+    }
+
     /// Resolves and judges one call.
     pub fn judge(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, self.resolve(call))

@@ -16,7 +16,6 @@ use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home, PolicyChoice};
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
-use ic_judge::heads::Heads;
 use ic_judge::method::CallMethod;
 use ic_policy::artifact::Source;
 use ic_policy::{ArtifactError, Bounds, Policy, PolicySources, SandboxKind};
@@ -179,14 +178,8 @@ impl Loaded {
         let ours = ours.into_iter().flatten().chain(origin.directory());
         bounds.protected.extend(ours.flat_map(|path| origin::links_to(path, &home)));
 
-        refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
-        if let Some(file) = &servers_file {
-            refuse_in_sandbox(&bounds, "servers file", file)?;
-        }
-        if let Some(directory) = &in_force {
-            let what = ["policy in force", "policy file"];
-            policy_files::refuse_policy(&bounds, what, directory)?;
-        }
+        let ours = (&ironcurtain_home, servers_file.as_ref(), in_force.as_ref());
+        refuse_orders_in_sandbox(&bounds, ours)?;
         let mut files = PolicyFiles::read(&origin, &bounds)?.with(how.compiled, how.lists);
         let added = match wanted.servers {
             None => Some(Home::new(ironcurtain_home.clone())),
@@ -215,14 +208,7 @@ impl Loaded {
         let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path))
             .with_history(Arc::new(committed(environment, &home, &sandbox)));
         Ok(Self {
-            judge: Judge {
-                policy,
-                bounds,
-                orders,
-                heads: Heads::default(),
-                home,
-                earlier: Vec::new(),
-            },
+            judge: Judge::new((policy, bounds), orders, home),
             servers,
             constitution: files.constitution(),
             origin: files.origin.clone(),
@@ -385,6 +371,24 @@ impl Configured {
 
 fn is_directory(path: &AbsolutePath) -> Result<bool, Fault> {
     Ok(follow(path)?.entry.is_some_and(|entry| entry.kind == ic_resolve::Kind::Directory))
+}
+
+/// Refuses all that we obey, if the agent can write it: our home, the servers file, the policy in force.
+fn refuse_orders_in_sandbox(
+    bounds: &Bounds,
+    (home, servers_file, in_force): (&AbsolutePath, Option<&AbsolutePath>, Option<&AbsolutePath>),
+) -> Result<(), Fault> {
+    refuse_in_sandbox(bounds, "IronCurtain home", home)?;
+    if let Some(file) = servers_file {
+        refuse_in_sandbox(bounds, "servers file", file)?;
+    }
+    match in_force {
+        Some(directory) => {
+            let what = ["policy in force", "policy file"];
+            policy_files::refuse_policy(bounds, what, directory)
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses to read our own orders from a place that the agent can write.

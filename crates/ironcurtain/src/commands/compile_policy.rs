@@ -8,8 +8,8 @@ use ic_constitution::{Compiled, artifact};
 use ic_home::{Environment, Home, Lock, file};
 use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
-use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
+use ic_resolve::{Disk as _, RealDisk};
 use ic_types::Json;
 
 use crate::commands::Exit;
@@ -102,8 +102,9 @@ pub(crate) fn run(
         let noted = (agreed, difference.as_ref());
         note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
     }
-    let above: Vec<&Path> = output.ancestors().skip(1).take_while(|it| !it.exists()).collect();
-    above.iter().rev().try_for_each(file::create_dir)?;
+    for above in missing_above(&output)?.iter().rev() {
+        file::create_dir(above)?;
+    }
     made.write(&output, &beside(&source, &output))?;
     screen.line(&format!(
         "{} became {} and {}, all of which pass: {}",
@@ -116,6 +117,21 @@ pub(crate) fn run(
         screen.notice("the rules use `${SANDBOX}`, which the TypeScript program does not load");
     }
     Ok(Exit::Success)
+}
+
+/// Returns the directories above `output` that are not there, the innermost first.
+fn missing_above(output: &Path) -> Result<Vec<&Path>, Failure> {
+    let mut missing = Vec::new();
+    for above in output.ancestors().skip(1) {
+        let seen = RealDisk.look(above).map_err(|error| {
+            Failure::environment(format!("cannot look at `{}`", above.display())).with_source(error)
+        })?;
+        if seen.is_some() {
+            break;
+        }
+        missing.push(above);
+    }
+    Ok(missing)
 }
 
 /// Compares the policy in force with the one that was made, as a new policy on `base`.

@@ -133,12 +133,11 @@ impl Difference {
             }
             lines.push(heading.to_owned());
             // SECURITY: a person agrees to what is opened, so each piece of it is shown.
-            let (texts, n_shown): (Vec<String>, usize) = match is_widening {
-                true => (changes.iter().map(|it| it.line()).collect(), usize::MAX),
-                false => {
-                    let groups = report::groups(&changes);
-                    (groups.iter().map(report::Group::line).collect(), shown_max)
-                }
+            let (texts, n_shown): (Vec<String>, usize) = if is_widening {
+                (changes.iter().map(|it| it.line()).collect(), usize::MAX)
+            } else {
+                let groups = report::groups(&changes);
+                (groups.iter().map(report::Group::line).collect(), shown_max)
             };
             let shown = texts.iter().take(n_shown);
             lines.extend(shown.map(|text| format!("  {}", visible(text))));

@@ -274,13 +274,12 @@ impl Judged {
                 .collect(),
             false => Vec::new(),
         };
-        let parts = match parts.is_empty() {
-            true => String::new(),
-            false => {
-                // A rule that was just added does not decide *still*.
-                let still = if self.rule == self.rule_before { "still " } else { "" };
-                format!(" ({}; `{}` {still}decides)", parts.join(", "), self.rule)
-            }
+        let parts = if parts.is_empty() {
+            String::new()
+        } else {
+            // A rule that was just added does not decide *still*.
+            let still = if self.rule == self.rule_before { "still " } else { "" };
+            format!(" ({}; `{}` {still}decides)", parts.join(", "), self.rule)
         };
         format!("  {verdict:<18} {}{times}{}", visible(&call), visible(&parts))
     }
