@@ -211,14 +211,14 @@ fn a_property_that_is_about_no_call_is_refused() {
     };
     for (text, expected) in [
         (
-            "[[never]]\nservers = [\"gti\"]",
-            "there is no server `gti` that the policy knows; did you mean `git`?",
+            "[[never]]\nservers = [\"gitt\"]",
+            "there is no server `gitt` that the policy knows; did you mean `git`?",
         ),
         (
-            "[[never]]\nname = \"typo\"\ntools = [\"psuh\"]",
-            "property `typo`: there is no tool `psuh` that the policy knows; did you mean `push`?",
+            "[[never]]\nname = \"typo\"\ntools = [\"pushh\"]",
+            "property `typo`: there is no tool `pushh` that the policy knows; did you mean `push`?",
         ),
-        ("[[never]]\ntools = [\"git.psuh\"]", "did you mean `git.push`?"),
+        ("[[never]]\ntools = [\"git.pushh\"]", "did you mean `git.push`?"),
         ("[[never]]\ntools = [\"fs.push\"]", "there is no tool `fs.push`"),
         ("[[never]]\nservers = [\"fs\"]\ntools = [\"push\"]", "there is no tool `push`"),
         ("[[never]]\nservers = [\"fs\"]\nroles = [\"fetch-url\"]", "no call is meant by it"),
