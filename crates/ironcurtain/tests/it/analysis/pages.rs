@@ -22,11 +22,11 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn an_example_can_be_pasted_behind_a_check() {
     let place = place();
+    let mut n_in_sandbox = 0;
     for (one, other) in [("default", "readonly"), ("readonly", "coding"), ("coding", "default")] {
         let output = place.run(["policy", "diff", "--all", one, other]);
         assert_eq!(output.code, 0, "{output:?}");
         let lines: Vec<&str> = output.stdout.lines().collect();
-        let mut n_in_sandbox = 0;
         for pair in lines.windows(2) {
             let Some(call) = pair[1].strip_prefix("    example: ") else { continue };
             let code = match pair[0].rsplit_once(" -> ").unwrap().1 {
@@ -40,8 +40,8 @@ fn an_example_can_be_pasted_behind_a_check() {
             let checked = place.run(check.chain(call));
             assert_eq!(checked.code, code, "{pair:?}: {checked:?}");
         }
-        assert!(0 < n_in_sandbox, "{}", output.stdout);
     }
+    assert!(0 < n_in_sandbox, "some of them are about the sandbox");
 }
 
 /// More lines than there is room for, and more places than a line has room for.

@@ -217,13 +217,15 @@ fn what_is_protected_is_hidden_in_what_is_shown() {
         ("home/.config/app", true),
         ("home/notes/n", true),
         ("home/.config/gh/hosts.yml", false),
-        ("home/.config/gh", false),
         ("home/.ssh/id", false),
         ("home/.ironcurtain/keys/audit.key", false),
     ] {
         let seen = peek(&mut proxy, &rig.text(path));
         assert_eq!(seen.is_ok(), sees, "{path}: {seen:?}");
     }
+    // A program that looks into a hidden directory finds nothing there, and does not stumble.
+    let hidden = peek(&mut proxy, &rig.text("home/.config/gh"));
+    assert!(hidden.as_ref().is_ok_and(|it| it.trim().is_empty()), "{hidden:?}");
     proxy.finish();
 }
 

@@ -153,7 +153,7 @@ fn orders_in_an_earlier_workspace_are_not_obeyed() {
         ("work/servers.json", r#"{"mcpServers":{}}"#),
     ];
     let elsewhere = |key: &str, value: &str| -> Vec<String> {
-        ["start", "--workspace", "ROOT/priv", key, value, TASK].map(str::to_owned).to_vec()
+        ["proxy", "--workspace", "ROOT/priv", key, value].map(str::to_owned).to_vec()
     };
     for (key, value, what) in [
         ("--policy", "ROOT/work/policy", "policy"),
