@@ -285,10 +285,12 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");
     change(&place, &["never", "filesystem", "--to", "read", "--in", "~/notes"]);
     assert_eq!(read_file(&place, "~/notes/a.md"), "deny");
-    // To take a `never` back needs somebody.
+    // To take a `never` back needs somebody, and no script: in a workspace there it opens what is denied.
     let words = ["never", "filesystem", "--to", "read", "--in", "~/notes", "--remove"];
     assert_eq!(policy(&place, &words).code, 1);
-    change(&place, &[&words[..], &["--yes"]].concat());
+    assert_eq!(policy(&place, &[&words[..], &["--yes"]].concat()).code, 1);
+    let taken = at_terminal(&place, &["y\\n", "y\\n"], &words);
+    assert_eq!(taken.code, 0, "{taken:?}");
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");
 }
 

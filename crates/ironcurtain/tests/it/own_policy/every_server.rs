@@ -8,7 +8,7 @@ use serde_json::json;
 use super::banner::outline;
 use crate::place;
 
-use super::{change, changed, judged, policy, scripted};
+use super::{at_terminal, change, changed, judged, policy, scripted};
 use ic_testkit::Proxy;
 
 #[test]
@@ -62,7 +62,9 @@ fn never_without_a_server_holds_for_every_server() {
     place.write("home/.ironcurtain/policies/my-default/tool-annotations.json", annotations);
     assert_eq!(judged(&place, "notes", "read", &file).0, "deny");
 
-    change(&place, &["never", "--in", "~/proj/private", "--remove", "--yes"]);
+    let taken =
+        at_terminal(&place, &["y\\n", "y\\n"], &["never", "--in", "~/proj/private", "--remove"]);
+    assert_eq!(taken.code, 0, "{taken:?}");
     assert!(with_git().contains("secret"));
     assert_eq!(judged(&place, "notes", "read", &file).0, "escalate");
 }

@@ -157,7 +157,7 @@ fn a_server_whose_command_changed_is_not_started() {
         ("env", json!({"TEST_PLACE": "y"})),
         ("cwd", json!("/")),
         ("sandbox", json!(false)),
-        ("sandbox", json!({"filesystem": {"allowWrite": [rig.place.path("")]}})),
+        ("sandbox", json!({"filesystem": {"allowWrite": [rig.place.path("marks")]}})),
         ("sandbox", json!({"network": {"allowedDomains": ["evil.example"]}})),
         ("allowedDomains", json!(["evil.example"])),
         ("contained", json!(true)),

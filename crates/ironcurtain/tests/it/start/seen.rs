@@ -92,6 +92,13 @@ fn the_help_of_start_says_what_there_is() {
               It uses its own tools in the workspace, without network; what it does elsewhere goes
               through the policy. `--list-agents` shows which there are.
 
+          --code-mode
+              Offer the agent one tool that runs TypeScript, in which all tools are functions, instead
+              of each tool
+
+              Every call is judged as ever, and the list of tools takes far less of the model's context.
+              The built-in agent always works like that.
+
           --list-agents
               List the agents and which are installed, then exit
 
