@@ -206,9 +206,10 @@ fn what_was_closed_in_a_workspace_is_not_opened_unasked() {
         done(&place, &["policy", "edit", "mine", "--yes"]);
         done(&place, &["policy", "use", "mine", "--yes"]);
         assert_eq!(place.run(["config", "set", "approvals.scripted", "false"]).code, 0);
-        set_editor(&mut place, "sed -i /w\\/s/d \"$1\"");
+        set_editor(&mut place, "sed -i '/in ~.w.s/d' \"$1\"");
         let edited = place.run(["policy", "edit", "mine"]);
         assert_eq!(edited.code, 1, "{closing} {edited:?}");
+        assert!(edited.stderr.contains("cannot ask you whether"), "{closing} {edited:?}");
         let text = said(&place, &["policy", "show", "--constitution"]).stdout;
         assert!(text.contains(closing), "{text}");
     }
