@@ -225,7 +225,7 @@ impl AgentCage {
     /// Shows the agent's own git directory in the place of the user's; returns whether it is there.
     ///
     /// Where nothing may be written the user's stays as it is, and where something in the tree is hidden there
-    /// is no git at all: what is hidden may be in a commit.
+    /// is no git: what is hidden may be in a commit.
     pub fn with_git(&mut self, git: &AgentGit) -> bool {
         let top = git.top();
         let Ok(directory) = top.join(".git".as_ref()) else { return false };

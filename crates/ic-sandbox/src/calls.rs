@@ -43,7 +43,7 @@ pub trait Calls: Send + Sync {
 pub enum Called {
     /// The tool's result.
     Done {
-        /// The text of its content, with a line for each part that is no text.
+        /// The text of its content, with a line for each part that is not text.
         text: String,
         /// Its structured content, which a script gets instead if the tool declares an output schema.
         structured: Option<Json>,

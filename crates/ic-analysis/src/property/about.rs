@@ -82,7 +82,7 @@ impl Property {
             && self.tools.as_ref().is_none_or(|names| names.iter().any(is_named))
     }
 
-    /// Returns whether it is about calls like those of `search`: what is to be allowed is no call that does
+    /// Returns whether it is about calls like those of `search`: a call that is to be allowed does not do
     /// something worse as well.
     pub(super) fn is_about_such(&self, search: &Search<'_, '_, 1>) -> bool {
         let worst = search.does_at_all().first().map(|it| describe::danger(*it));

@@ -263,7 +263,7 @@ fn a_property_about_a_host_means_every_port_and_no_text_that_looks_like_it() {
     let never = "[[always-ask]]\nname = \"no\"\nhosts = [\"c.example\"]";
     check(&rules, never, &[("no", "port", "x.fetch")]);
     check(&rules, "[[always-ask]]\nhosts = [\"c.example:443\"]", &[]);
-    // A mail whose address or body is the name of a host is no call to that host.
+    // A mail whose address or body is the name of a host does not call that host.
     let mail = format!(
         r#"[{{"name":"mail","if":{{"server":["x"],"tool":["say"]}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
     );
@@ -273,7 +273,7 @@ fn a_property_about_a_host_means_every_port_and_no_text_that_looks_like_it() {
     assert!(found.iter().all(|it| it.property != "no"), "{found:#?}");
 }
 
-/// An address is no resource, so no rule is asked about it alone.
+/// An address is not a resource, so no rule is asked about it alone.
 #[test]
 fn the_rule_behind_a_finding_about_an_address_is_named() {
     let mail =

@@ -54,7 +54,7 @@ pub struct Collected {
     pub(super) refs: BTreeMap<String, String>,
     /// Whether the index has something else than HEAD.
     pub(super) has_staged: bool,
-    /// What the index has, as git lists it; none if that is no text.
+    /// What the index has, as git lists it; none if that is not text.
     pub(super) index: Option<String>,
     pub(super) pack: Vec<u8>,
 }

@@ -1,6 +1,6 @@
 //! What a caged agent planted, asked about like what a server planted.
 //!
-//! An agent is no server: nothing is called of it. It only has a name here, and what a person wants to keep is
+//! An agent is not a server: nobody calls it. It only has a name here, and what a person wants to keep is
 //! installed by whoever installs it for servers.
 
 use std::sync::Arc;

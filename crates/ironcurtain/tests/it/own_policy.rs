@@ -41,7 +41,7 @@ fn change(place: &Place, words: &[&str]) {
 }
 
 /// Runs `policy` with these words at a terminal, where somebody gives `answers`.
-fn at_terminal(place: &Place, answers: &[&str], words: &[&str]) -> Output {
+pub(crate) fn at_terminal(place: &Place, answers: &[&str], words: &[&str]) -> Output {
     let script = format!("{}/tests/terminal/answers.py", env!("CARGO_MANIFEST_DIR"));
     let output = Command::new("python3")
         .arg(script)
@@ -50,6 +50,7 @@ fn at_terminal(place: &Place, answers: &[&str], words: &[&str]) -> Output {
         .args(words)
         .env_clear()
         .env("HOME", place.path("home"))
+        .env("EDITOR", format!("sh {}", place.path("editor.sh").display()))
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .current_dir(place.root())
         .output()

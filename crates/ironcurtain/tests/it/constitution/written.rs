@@ -4,6 +4,7 @@ use std::fs;
 
 use ic_testkit::{Output, Place};
 
+use crate::own_policy::at_terminal;
 use crate::place;
 
 const SENTENCES: &str = "The agent may read files in ~/notes.\\nThe agent may write files in ~/notes/out.\\nThe agent may fetch pages from docs.rs.\\n";
@@ -249,40 +250,23 @@ fn an_answer_is_about_what_was_shown() {
             source.display()
         )
     };
-    let at_terminal = |place: &Place, meanwhile: &str, words: &[&str]| -> Output {
-        let script =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/answers.py");
-        let output = std::process::Command::new("python3")
-            .arg(script)
-            .args(["--meanwhile", meanwhile, "y\\n", "--", env!("CARGO_BIN_EXE_ironcurtain")])
-            .args(words)
-            .env_clear()
-            .env("HOME", place.path("home"))
-            .env("EDITOR", format!("sh {}", place.path("editor.sh").display()))
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(place.root())
-            .output()
-            .unwrap();
-        Output {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+    let agreed = |place: &Place, meanwhile: &str, words: &[&str]| {
+        at_terminal(place, &["--meanwhile", meanwhile, "y\\n"], words)
     };
     done(
         &place,
         &["compile-policy", "--constitution", narrow.to_str().unwrap(), "--output", "other"],
     );
-    let used = at_terminal(&place, &compile(&wide), &["policy", "use", "other"]);
+    let used = agreed(&place, &compile(&wide), &["use", "other"]);
     assert!(used.stdout.contains("was changed while the question stood"), "{used:?}");
     assert!(!place.run(["config", "get", "policy"]).stdout.contains("other"), "{used:?}");
 
     // Without anything in between the same answer counts.
-    let used = at_terminal(&place, "true", &["policy", "use", "mine"]);
+    let used = agreed(&place, "true", &["use", "mine"]);
     assert_eq!(used.code, 0, "{used:?}");
     set_editor(&mut place, "printf 'The agent may read files in ~/notes.\\n' >> \"$1\"");
     let never = format!("{} policy never --in ~/private", env!("CARGO_BIN_EXE_ironcurtain"));
-    let edited = at_terminal(&place, &never, &["policy", "edit", "mine"]);
+    let edited = agreed(&place, &never, &["edit", "mine"]);
     assert!(edited.stdout.contains("was changed while the question stood"), "{edited:?}");
     assert_eq!(check(&place, "read_file", r#"{"path":"~/private/a"}"#), 4, "{edited:?}");
 }
