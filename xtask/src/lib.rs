@@ -5,7 +5,7 @@
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
 //! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents, and [`fuzz`] tries mutated inputs. [`provider`] is for
 //! people to try models with. [`pictures`] makes the README's pictures, [`mod@reference`] the pages of
-//! docs/reference, and [`site`] a site of all documents.
+//! docs/reference, and [`site`] a site of all documents. [`dist`] makes what people download.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,6 +14,7 @@
 
 pub mod attack;
 pub mod bench;
+pub mod dist;
 pub mod echo;
 pub mod fuzz;
 pub mod ground;

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{attack, bench, echo, fuzz, pictures, policies, provider, reference, site, soak, tidy};
+use xtask::{
+    attack, bench, dist, echo, fuzz, pictures, policies, provider, reference, site, soak, tidy,
+};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -40,6 +42,10 @@ enum Task {
     Reference(reference::Options),
     /// Build guide, reference and the other documents into one searchable site, and follow its links
     Site,
+    /// Make the release: a static program as a tarball, a Debian package and a container image, with checksums
+    ///
+    /// Every package of others is named with its licence. Nothing is signed or uploaded.
+    Dist(dist::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -62,6 +68,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Policies(options) => policies::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Dist(options) => dist::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Site => site::run(&mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),

@@ -20,7 +20,6 @@ mod proofs;
 mod purity;
 mod sizes;
 mod sources;
-mod spdx;
 mod test_lists;
 mod text;
 mod tree;

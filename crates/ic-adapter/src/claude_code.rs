@@ -6,7 +6,10 @@
 use ic_types::{Json, JsonLimits, Object, Provider};
 
 use crate::fault::Fault;
-use crate::{Adapter, MCP_SERVER, Package, Reported, Said, SetupFile, Stage, TurnCommand, TurnEnd};
+use crate::{
+    Adapter, InterfaceCommand, MCP_SERVER, Package, Reported, Said, SetupFile, Stage, TurnCommand,
+    TurnEnd,
+};
 
 /// The name of the file with our MCP server.
 const MCP_FILE: &str = "mcp.json";
@@ -50,43 +53,30 @@ impl Adapter for ClaudeCode {
     }
 
     fn turn(&self, stage: &Stage<'_>, message: &str) -> TurnCommand {
-        let (mcp, orientation) = (stage.shown_file(MCP_FILE), stage.shown_file(ORIENTATION_FILE));
-        let mut arguments: Vec<String> = [
+        let mut arguments =
             // In a new home it begins a conversation.
-            "--continue",
-            "--dangerously-skip-permissions",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--setting-sources",
-            "user",
-            "--mcp-config",
-            &mcp,
-            "--strict-mcp-config",
-            "--disallowedTools",
-            "WebSearch,WebFetch",
-            "--append-system-prompt-file",
-            &orientation,
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        if let Some(model) = stage.model {
-            arguments.extend(["--model".to_owned(), model.to_owned()]);
-        }
+            ["--continue", "--output-format", "stream-json", "--verbose"].map(str::to_owned).to_vec();
+        arguments.extend(usual_arguments(stage));
         arguments.push("-p".to_owned());
-        TurnCommand {
-            arguments,
-            environment: vec![
-                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
-                ("DISABLE_AUTOUPDATER", "1".to_owned()),
-                // Else the model has to look for our tools before it can use them.
-                ("ENABLE_TOOL_SEARCH", "false".to_owned()),
-                // It refuses to skip its own questions as root; in the cage ours are the ones that count.
-                ("IS_SANDBOX", "1".to_owned()),
-                ("MCP_TOOL_TIMEOUT", stage.call_max.as_millis().to_string()),
-            ],
-            input: message.to_owned(),
+        TurnCommand { arguments, environment: environment(stage), input: message.to_owned() }
+    }
+
+    fn has_interface(&self) -> bool {
+        true
+    }
+
+    fn interface(&self, stage: &Stage<'_>, task: Option<&str>) -> Option<InterfaceCommand> {
+        let mut arguments = Vec::new();
+        if stage.goes_on {
+            // Its interface ends at once where there is nothing to go on with.
+            arguments.push("--continue".to_owned());
         }
+        arguments.extend(usual_arguments(stage));
+        if let Some(task) = task {
+            // Some of its options take all words that follow, and a task may begin like an option.
+            arguments.extend(["--".to_owned(), task.to_owned()]);
+        }
+        Some(InterfaceCommand { arguments, environment: environment(stage) })
     }
 
     fn read(&self, line: &str) -> Vec<Said> {
@@ -101,6 +91,41 @@ impl Adapter for ClaudeCode {
             _ => Vec::new(),
         }
     }
+}
+
+/// Returns the arguments that a turn and the interface have in common.
+fn usual_arguments(stage: &Stage<'_>) -> Vec<String> {
+    let (mcp, orientation) = (stage.shown_file(MCP_FILE), stage.shown_file(ORIENTATION_FILE));
+    let mut arguments = [
+        "--dangerously-skip-permissions",
+        "--setting-sources",
+        "user",
+        "--mcp-config",
+        &mcp,
+        "--strict-mcp-config",
+        "--disallowedTools",
+        "WebSearch,WebFetch",
+        "--append-system-prompt-file",
+        &orientation,
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if let Some(model) = stage.model {
+        arguments.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    arguments
+}
+
+fn environment(stage: &Stage<'_>) -> Vec<(&'static str, String)> {
+    vec![
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ("DISABLE_AUTOUPDATER", "1".to_owned()),
+        // Else the model has to look for our tools before it can use them.
+        ("ENABLE_TOOL_SEARCH", "false".to_owned()),
+        // It refuses to skip its own questions as root; in the cage ours are the ones that count.
+        ("IS_SANDBOX", "1".to_owned()),
+        ("MCP_TOOL_TIMEOUT", stage.call_max.as_millis().to_string()),
+    ]
 }
 
 fn mcp_config(bridge: &[String]) -> String {

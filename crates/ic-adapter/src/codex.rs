@@ -91,6 +91,11 @@ fn settings(stage: &Stage<'_>) -> Vec<(String, String)> {
         (gate("wire_api"), quoted("responses")),
         (gate("supports_websockets"), "false".to_owned()),
         ("web_search".to_owned(), quoted("disabled")),
+        // What the project would have it run and connect to is not obeyed.
+        (
+            "projects".to_owned(),
+            format!("{{{}={{trust_level=\"untrusted\"}}}}", quoted(stage.workspace)),
+        ),
         ("analytics.enabled".to_owned(), "false".to_owned()),
         ("check_for_update_on_startup".to_owned(), "false".to_owned()),
         ("developer_instructions".to_owned(), quoted(stage.orientation)),

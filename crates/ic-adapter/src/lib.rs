@@ -59,6 +59,17 @@ pub trait Adapter: fmt::Debug + Send + Sync {
     /// Returns how one turn is run; a turn goes on with the conversation in its home, if there is one.
     fn turn(&self, stage: &Stage<'_>, message: &str) -> TurnCommand;
 
+    /// Returns whether its own interface was tried at a terminal of ours.
+    fn has_interface(&self) -> bool {
+        false
+    }
+
+    /// Returns how its own interface is run at a terminal, with a task to begin with if there is one; `None` if it
+    /// [has none](Self::has_interface).
+    fn interface(&self, _stage: &Stage<'_>, _task: Option<&str>) -> Option<InterfaceCommand> {
+        None
+    }
+
     /// Reads a line of its standard output.
     fn read(&self, line: &str) -> Vec<Said>;
 
@@ -122,6 +133,15 @@ pub enum SetupPlace {
     Shown,
     /// In its home when that is made; from then on it is the agent's.
     NewHome,
+}
+
+/// An agent's own interface, at a terminal.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InterfaceCommand {
+    /// The arguments of its program.
+    pub arguments: Vec<String>,
+    /// Its environment, besides what every program in its cage gets.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 /// One turn of an agent.

@@ -31,19 +31,23 @@ impl<'a> Lists<'a> {
     /// Finds the lists that can matter to a tool with these roles.
     pub(crate) fn of(policy: &'a Policy, (server, tool): Names<'_>, roles: &[Role]) -> Self {
         let mut entries = Vec::new();
+        let resources: Vec<Role> =
+            roles.iter().copied().filter(|role| role.is_resource()).collect();
         for (position, rule) in policy.rules().iter().enumerate() {
             let about = rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str());
             if rule.n_lists() == 0 || !about {
                 continue;
             }
-            let resources: Vec<Role> =
-                roles.iter().copied().filter(|role| role.is_resource()).collect();
             for list in 0..rule.n_lists() {
                 let names = |role: &Role| rule.list_names(list, *role);
                 let is_elsewhere =
                     |role: &Role| rule.is_relevant_to(*role) && !rule.list_names(list, *role);
                 let can_hold = roles.iter().any(names);
-                if can_hold && (resources.is_empty() || resources.iter().any(is_elsewhere)) {
+                // What a call says beside its resources is judged by rules that are about none of them, too.
+                let is_beside = rule.may_speak_beside_roles(roles.iter().copied());
+                let is_asked =
+                    resources.is_empty() || is_beside || resources.iter().any(is_elsewhere);
+                if can_hold && is_asked {
                     entries.push((position, list));
                 }
             }

@@ -6,7 +6,7 @@ use ic_policy::{Bounds, Effect, SandboxKind};
 use ic_types::{CanonicalPath, Role};
 
 use crate::space::{
-    Class, DestinationClass, HostClass, Part, PortClass, RepositoryClass, Space, Spot,
+    Class, DestinationClass, HostClass, Part, PortClass, Reach, RepositoryClass, Space, Spot,
 };
 
 /// How places are called.
@@ -154,9 +154,9 @@ pub fn behind_verb(role: Role, phrases: Vec<String>) -> Vec<String> {
 /// Returns how far down the tree, or how narrow, the widest of `classes` is.
 pub(crate) fn depth(classes: &[&Class]) -> usize {
     let of_host = |host: &HostClass| match host {
-        HostClass::Name { under: None, .. } | HostClass::V4(None) | HostClass::V6(None) => 0,
+        HostClass::Name { under: None, .. } | HostClass::V4(None, _) | HostClass::V6(None, _) => 0,
         HostClass::Name { is_it: false, .. } => 1,
-        HostClass::Name { .. } | HostClass::V4(_) | HostClass::V6(_) => 2,
+        HostClass::Name { .. } | HostClass::V4(..) | HostClass::V6(..) => 2,
     };
     let of = |class: &&Class| match class {
         Class::Path(Spot { place, part }) | Class::LocalRemote(Spot { place, part }) => {
@@ -271,9 +271,14 @@ fn destination_text(there: &DestinationClass) -> String {
         HostClass::Name { under: Some(name), .. } => format!("hosts under {name}"),
         HostClass::Name { under: None, is_public: true, .. } => "any other public host".to_owned(),
         HostClass::Name { under: None, .. } => "names of the local network".to_owned(),
-        HostClass::V4(Some(address)) => address.to_string(),
-        HostClass::V6(Some(address)) => format!("[{address}]"),
-        HostClass::V4(None) | HostClass::V6(None) => "bare addresses".to_owned(),
+        HostClass::V4(Some(address), _) => address.to_string(),
+        HostClass::V6(Some(address), _) => format!("[{address}]"),
+        HostClass::V4(None, Reach::Outside) | HostClass::V6(None, Reach::Outside) => {
+            "bare addresses".to_owned()
+        }
+        HostClass::V4(None, Reach::Local) | HostClass::V6(None, Reach::Local) => {
+            "bare addresses of the local network".to_owned()
+        }
     };
     let port = match there.port {
         PortClass::Usual => String::new(),
@@ -282,6 +287,9 @@ fn destination_text(there: &DestinationClass) -> String {
     };
     match &there.repository {
         RepositoryClass::Named(repository) => format!("{host}/{repository}{port}"),
+        RepositoryClass::Alike(repository) => {
+            format!("{host}/{repository}{port} with other letters large or small")
+        }
         RepositoryClass::None | RepositoryClass::Other => format!("{host}{port}"),
     }
 }

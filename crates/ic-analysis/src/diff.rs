@@ -160,17 +160,16 @@ impl<'a> Comparison<'a> {
             self.policies.sides.each_ref().map(|it| it.policy().annotation(server, tool));
         let [before, after] = annotations.map(|it| it.map(|it| format!("{it:?}")));
         let arguments = annotations.iter().flatten().flat_map(|it| it.arguments());
-        let mut resources: Vec<Role> = arguments
-            .flat_map(ArgumentAnnotation::possible_roles)
-            .filter(|role| role.is_resource())
-            .collect();
-        resources.sort_unstable();
-        resources.dedup();
+        let mut roles: Vec<Role> = arguments.flat_map(ArgumentAnnotation::possible_roles).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        let has_resources = roles.iter().any(|role| role.is_resource());
         let can_judge = |rule: &Rule| {
             let is_about = rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str());
             // A tool without resources is judged as a whole, by any rule.
-            let is_relevant =
-                resources.is_empty() || resources.iter().any(|role| rule.is_relevant_to(*role));
+            let is_relevant = !has_resources
+                || roles.iter().any(|role| role.is_resource() && rule.is_relevant_to(*role))
+                || rule.may_speak_beside_roles(roles.iter().copied());
             is_about && is_relevant
         };
         let [of_before, of_after] =

@@ -222,6 +222,26 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         Ok(outcome)
     }
 
+    /// Returns what is said of a call with resource roles beside these.
+    pub(crate) fn beside(
+        &self,
+        roles: &[Role],
+        arguments: &Object,
+        context: &[u8],
+    ) -> Result<Effect, TooComplex> {
+        let witnesses = self.witnesses(None)?;
+        let mut of_call = witnesses.get(context).cloned().unwrap_or_default();
+        of_call.retain(|it| roles.contains(&it.role));
+        for role in roles {
+            if !of_call.iter().any(|it| it.role == *role) {
+                of_call.push(RoleValues { role: *role, values: Vec::new() });
+            }
+        }
+        let (effect, heard) = self.side.beside(self.names(), of_call, arguments.clone());
+        self.heard.borrow_mut().extend(heard);
+        Ok(effect)
+    }
+
     /// Returns the contexts in which `judged`, or the call as a whole, can be judged.
     pub(crate) fn witnesses(&self, judged: Option<Role>) -> Result<Rc<Witnesses>, TooComplex> {
         if let Some(known) = self.witnesses.borrow().get(&judged) {
@@ -254,6 +274,8 @@ impl<'s, 'a> ToolRows<'s, 'a> {
             let whole = self.whole(&named, arguments, &context)?;
             return Ok(effect.max(whole.effect));
         }
+        let named: Vec<Role> = roles.iter().map(|it| it.role).collect();
+        effect = effect.max(self.beside(&named, arguments, &context)?);
         for RoleValues { role, values } in resources {
             if values.is_empty() {
                 effect = effect.max(self.row(*role, None, &context)?.alone.effect);

@@ -127,6 +127,28 @@ impl<'a> Side<'a> {
     }
 }
 
+impl Side<'_> {
+    /// Judges what a call says beside its resources.
+    pub(crate) fn beside(
+        &self,
+        names: Names<'_>,
+        roles: Vec<RoleValues>,
+        mut arguments: Object,
+    ) -> (Effect, Vec<usize>) {
+        // A call without any argument can be one that only asks for the list of directories.
+        arguments.insert("example", true);
+        let call = imagined::call(names, roles, arguments);
+        let is_beside =
+            |it: &Finding| it.role.is_none() && matches!(it.authority, Authority::Rule(_));
+        let found: Vec<Finding> = explain(self.policy(), self.subject.bounds, &call)
+            .into_iter()
+            .filter(is_beside)
+            .collect();
+        let effect = found.iter().map(|it| it.effect).max().unwrap_or(Effect::Allow);
+        (effect, rules_in(&found))
+    }
+}
+
 /// Returns the finding that decides; the sandbox settles what nothing is found about.
 fn outcome(found: &[Finding]) -> Outcome {
     match decisive(found) {

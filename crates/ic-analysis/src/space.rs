@@ -15,7 +15,7 @@ use ic_policy::{
 };
 use ic_types::{CanonicalPath, Category, Role};
 
-pub use hosts::{DestinationClass, HostClass, PortClass, RepositoryClass};
+pub use hosts::{DestinationClass, HostClass, PortClass, Reach, RepositoryClass};
 pub use paths::{Part, Spot};
 pub use texts::TextClass;
 

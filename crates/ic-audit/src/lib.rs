@@ -21,6 +21,7 @@
 
 mod brief;
 pub mod chain;
+pub mod economy;
 pub mod entry;
 pub mod head;
 pub mod key;

@@ -10,24 +10,27 @@
 //! this disk. A program inside reaches no network: each door is a port of the cage's own loopback, on which
 //! the host listens. Nothing here knows what an agent is asked, nor what is said at its doors.
 
+mod git;
+
 use std::ffi::OsString;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ic_analysis::{AgentView, Inhabitant, NoView, Shown};
 use ic_confine::{
-    Access, CageSpec, Child, ChildHandle, ChildSpec, DNS_PORT, Hold, Launcher, Limits, Network,
-    PROXY_PORT, Relaxation, Rung, Seen, StartError,
+    Access, AtTerminal, CageSpec, Child, ChildSpec, DNS_PORT, DoorsToCome, Hold, HostTerminal,
+    Launcher, Limits, Network, PROXY_PORT, Relaxation, Renewals, Rung, Seen, StartError,
+    TerminalSize,
 };
 use ic_judge::Judge;
 use ic_resolve::path::{Last, follow};
 use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::agent_git::AgentGit;
+use crate::agent_backend::{AgentProcess, DoorListener};
+use crate::agent_user::cage_user;
 use crate::cage::{StrangersCage, check_whole, is_showable, kind, protecting, shown};
 use crate::launch::LaunchFault;
 use crate::planted::{Ground, Kept, Own, PutBack, Rules, Settled, Survey, SurveyFault, put_back};
@@ -65,7 +68,8 @@ pub struct AgentCageParts<'a> {
 /// The cage of an agent, worked out and not made yet.
 #[derive(Clone, Debug)]
 pub struct AgentCage {
-    rung: Rung,
+    /// What holds it on this machine; a container is held by its engine.
+    rung: Option<Rung>,
     spec: CageSpec,
     view: AgentView,
     /// What of it the host executes, if the agent may write where the host looks.
@@ -73,6 +77,8 @@ pub struct AgentCage {
     doors: Vec<u16>,
     /// Directories of programs that the settings show.
     programs: Vec<PathBuf>,
+    /// Repositories that are hidden because of something that the policy hides.
+    closed: Vec<(CanonicalPath, CanonicalPath)>,
 }
 
 /// A program that is to run in an agent's cage.
@@ -90,19 +96,34 @@ pub struct CagedProgram {
     pub grace: Duration,
 }
 
-/// A program that runs in an agent's cage; everything in the cage ends when `process` is dropped.
+/// A program that runs in an agent's cage at a terminal; everything in the cage ends when `process` is dropped.
 #[derive(Debug)]
-pub struct Caged {
-    /// What it reads.
-    pub stdin: ChildStdin,
-    /// What it writes.
-    pub stdout: ChildStdout,
-    /// What it complains about.
-    pub stderr: ChildStderr,
+pub struct CagedAtTerminal {
+    /// The host's side of its terminal.
+    pub terminal: HostTerminal,
     /// The hold on it and all that it starts.
-    pub process: ChildHandle,
+    pub process: AgentProcess,
     /// Its doors: the port inside, and the listener that only the host has.
-    pub doors: Vec<(u16, TcpListener)>,
+    pub doors: Vec<(u16, DoorListener)>,
+    /// What its guard tells of what it covers again.
+    pub renewals: Option<Renewals>,
+}
+
+/// A program that runs in an agent's cage; everything in the cage ends when `process` is dropped.
+#[expect(missing_debug_implementations, reason = "streams have nothing to show")]
+pub struct Caged {
+    /// What it reads; shutting it down is the end of that.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// What it writes.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// What it complains about.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The hold on it and all that it starts.
+    pub process: AgentProcess,
+    /// Its doors: the port inside, and the listener that only the host has.
+    pub doors: Vec<(u16, DoorListener)>,
+    /// What its guard tells of what it covers again.
+    pub renewals: Option<Renewals>,
 }
 
 /// An agent's cage that cannot be made.
@@ -143,6 +164,9 @@ pub enum AgentCageFault {
     /// Parts of the cage exclude each other.
     #[error(transparent)]
     Launch(LaunchFault),
+    /// What holds the agent has no terminal for it.
+    #[error("the agent's own interface needs the cage: leave out `--backend docker`")]
+    NoTerminal,
     /// Two doors share a port, or one has a port that every cage uses.
     #[error("the port {port} cannot be a door of the cage")]
     Door {
@@ -152,6 +176,9 @@ pub enum AgentCageFault {
     /// It cannot be started.
     #[error("cannot start the cage")]
     Start(#[from] StartError),
+    /// No container holds it.
+    #[error("cannot start the container")]
+    Container(#[from] ic_container::StartFault),
     /// It ended before its doors were there.
     #[error("the cage could not be made: {0}")]
     Doors(String),
@@ -175,6 +202,22 @@ impl AgentCage {
         if !Self::works_on(rung) {
             return Err(AgentCageFault::Rung { rung });
         }
+        Self::plan_on(parts, Some(rung), disk)
+    }
+
+    /// Works out what the container of an agent shows, which is what its cage would show of the sandbox.
+    pub fn plan_for_container(
+        parts: &AgentCageParts<'_>,
+        disk: &dyn Disk,
+    ) -> Result<Self, AgentCageFault> {
+        Self::plan_on(parts, None, disk)
+    }
+
+    fn plan_on(
+        parts: &AgentCageParts<'_>,
+        rung: Option<Rung>,
+        disk: &dyn Disk,
+    ) -> Result<Self, AgentCageFault> {
         check_doors(parts.doors)?;
         let settings = parts.shown.iter().map(|path| found(path, disk));
         let settings = settings.collect::<Result<Vec<_>, _>>()?;
@@ -201,6 +244,8 @@ impl AgentCage {
         }
         let kept = keep(&spec.seen, state, parts, disk)?;
         spec.seen.extend(kept.iter().flat_map(Kept::seen));
+        let closed = git::close_history(&view, &mut spec, disk);
+        spec.user = cage_user(&spec, parts);
         check_whole(&spec).map_err(AgentCageFault::Launch)?;
         Ok(Self {
             rung,
@@ -209,6 +254,7 @@ impl AgentCage {
             kept,
             doors: parts.doors.to_vec(),
             programs: settings.iter().map(|it| it.as_path().join("bin")).collect(),
+            closed,
         })
     }
 
@@ -220,34 +266,6 @@ impl AgentCage {
     /// Returns all that it shows besides the system's own files.
     pub fn spec(&self) -> &CageSpec {
         &self.spec
-    }
-
-    /// Shows the agent's own git directory in the place of the user's; returns whether it is there.
-    ///
-    /// Where nothing may be written the user's stays as it is, and where something in the tree is hidden there
-    /// is no git: what is hidden may be in a commit.
-    pub fn with_git(&mut self, git: &AgentGit) -> bool {
-        let top = git.top();
-        let Ok(directory) = top.join(".git".as_ref()) else { return false };
-        let is_kept = |path: &CanonicalPath| self.view.at(path) != Some(Shown::Writable);
-        if is_kept(top) || is_kept(&directory) {
-            return false;
-        }
-        self.spec.seen.retain(|seen| seen.path != directory.as_path());
-        let is_hidden = |path: &&CanonicalPath| path.is_within(top);
-        let mut hidden = self.view.places().filter(|(_, how)| *how == Shown::Empty);
-        if hidden.any(|(path, _)| is_hidden(&path)) {
-            self.spec.hidden.push(directory.as_path().to_owned());
-            return false;
-        }
-        self.spec.placed = git.placed();
-        true
-    }
-
-    /// Takes the agent's own git directory away again, so that there is none.
-    pub fn without_git(&mut self, git: &AgentGit) {
-        self.spec.placed.clear();
-        self.spec.hidden.push(git.top().as_path().join(".git"));
     }
 
     /// Returns what is read-only in a directory that the agent may write.
@@ -262,9 +280,9 @@ impl AgentCage {
         self.kept.as_ref()
     }
 
-    /// Returns what holds it.
-    pub fn rung(&self) -> Rung {
-        self.rung
+    /// Returns the ports at which it finds the host.
+    pub fn doors(&self) -> &[u16] {
+        &self.doors
     }
 
     /// Returns the read-only place at or above `path` that programs of this machine run, or take orders from.
@@ -280,15 +298,46 @@ impl AgentCage {
         launcher: &Launcher,
         program: CagedProgram,
     ) -> Result<Caged, AgentCageFault> {
-        let spec = ChildSpec {
+        let child = launcher.renewing().start(&self.child(program)?)?;
+        let Child { stdin, stdout, stderr, process, doors, renewals } = child;
+        let doors = self.doors_of(doors).await?;
+        let (stdin, stdout, stderr) = (Box::new(stdin), Box::new(stdout), Box::new(stderr));
+        let process = AgentProcess::Caged(process);
+        Ok(Caged { stdin, stdout, stderr, process, doors, renewals })
+    }
+
+    /// Likewise at a terminal of its own, which has that size before the program runs.
+    pub async fn start_at_terminal(
+        &self,
+        launcher: &Launcher,
+        program: CagedProgram,
+        size: TerminalSize,
+    ) -> Result<CagedAtTerminal, AgentCageFault> {
+        let child = launcher.renewing().start_at_terminal(&self.child(program)?, size)?;
+        let AtTerminal { terminal, process, doors, renewals } = child;
+        let doors = self.doors_of(doors).await?;
+        Ok(CagedAtTerminal { terminal, process: AgentProcess::Caged(process), doors, renewals })
+    }
+
+    fn child(&self, program: CagedProgram) -> Result<ChildSpec, AgentCageFault> {
+        let Some(rung) = self.rung else {
+            return Err(AgentCageFault::Doors("it was worked out for a container".to_owned()));
+        };
+        Ok(ChildSpec {
             program: program.program,
             arguments: program.arguments,
             environment: self.environment(program.environment),
             directory: Some(program.directory),
             grace: program.grace,
-            hold: Hold::Caged(self.rung, self.spec.clone()),
-        };
-        let Child { stdin, stdout, stderr, process, doors } = launcher.start(&spec)?;
+            hold: Hold::Caged(rung, self.spec_now()),
+        })
+    }
+
+    /// Waits for the doors of a cage.
+    async fn doors_of(
+        &self,
+        doors: Option<DoorsToCome>,
+    ) -> Result<Vec<(u16, DoorListener)>, AgentCageFault> {
         let Some(doors) = doors else {
             return Err(AgentCageFault::Doors("it has no doors".to_owned()));
         };
@@ -301,8 +350,23 @@ impl AgentCage {
         if ports.len() != self.doors.len() {
             return Err(AgentCageFault::Doors("some of its doors are missing".to_owned()));
         }
-        let doors = self.doors.iter().copied().zip(ports).collect();
-        Ok(Caged { stdin, stdout, stderr, process, doors })
+        Ok(self.doors.iter().copied().zip(ports.into_iter().map(DoorListener::Tcp)).collect())
+    }
+
+    /// Returns what it shows, without what was read-only and is not there any more: the user's git removes such files.
+    pub(crate) fn spec_now(&self) -> CageSpec {
+        let mut spec = self.spec.clone();
+        let is_there = |path: &Path| {
+            let kind = RealDisk.look(path).ok().flatten().map(|it| it.kind);
+            matches!(kind, Some(Kind::File | Kind::Directory))
+        };
+        // What the agent makes there is found as anything else that appears.
+        let is_kept = |path: &Path| {
+            let path = CanonicalPath::new(path).ok();
+            path.is_some_and(|it| self.kept.as_ref().is_some_and(|kept| kept.is_covered(&it)))
+        };
+        spec.seen.retain(|seen| is_there(&seen.path) || !is_kept(&seen.path));
+        spec
     }
 
     /// Returns whether something was planted for the host to execute since the cage was worked out; what cannot
@@ -318,25 +382,9 @@ impl AgentCage {
     /// Puts back what was planted for the host to execute since the cage was worked out; what appeared is
     /// moved to `quarantine`. Nothing of the cage may run any more.
     pub fn settle(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
-        self.settle_except(judge, quarantine, Settled::default())
-    }
-
-    /// Does the same for a cage that was ended because somebody outside replaced what is read-only in it, while
-    /// everything in it slept: that is the user's, and stays.
-    pub fn settle_after_shift(&self, judge: &Judge, quarantine: &Path) -> Option<PutBack> {
-        let users = Settled::of_user(self.kept.as_ref()?.covered());
-        self.settle_except(judge, quarantine, users)
-    }
-
-    fn settle_except(
-        &self,
-        judge: &Judge,
-        quarantine: &Path,
-        mut settled: Settled,
-    ) -> Option<PutBack> {
         let kept = Arc::new(self.kept.clone()?);
         let how = (Rules::of(judge), quarantine);
-        let done = put_back(&kept, &kept.at_start, how, &mut settled);
+        let done = put_back(&kept, &kept.at_start, how, &mut Settled::default());
         (!done.is_empty()).then_some(done)
     }
 
@@ -381,6 +429,7 @@ fn empty(parts: &AgentCageParts<'_>) -> CageSpec {
         opens_beneath: false,
         relaxed: Relaxation::AGENT.to_vec(),
         limits: parts.limits,
+        user: None,
     }
 }
 

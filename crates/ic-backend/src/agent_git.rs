@@ -13,6 +13,7 @@
 //! nothing of the agent runs, files at its top alone, by renaming.
 
 mod collected;
+mod sifted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,12 +24,14 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ic_confine::{Access, Placed};
 use ic_home::{FileError, file};
 use ic_judge::Judge;
-use ic_policy::SandboxKind;
 use ic_resolve::git::{CONFIG_BYTES_MAX, Repository, config};
 use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath, Object};
 
 pub use collected::{COLLECT, Collected};
+pub use sifted::{SIFT, Sieve, Sifted};
+
+use sifted::Visible;
 
 /// The longest index that is handed out.
 const INDEX_BYTES_MAX: usize = 16 << 20;
@@ -65,6 +68,10 @@ pub struct AgentGit {
     top: CanonicalPath,
     directory: PathBuf,
     settings: String,
+    /// What it has instead of the user's objects, where something in the tree is hidden.
+    visible: Option<Visible>,
+    /// Whose its files are to be, if not ours.
+    owner: Option<(u32, u32)>,
 }
 
 /// How the repository of the user is, or was.
@@ -115,7 +122,7 @@ impl AgentGit {
     /// Finds the repository of a session's workspace; none if it is not a plain one of the workspace itself.
     pub fn of(judge: &Judge, directory: &Path, disk: &dyn Disk) -> Option<Self> {
         let sandbox = judge.bounds.sandbox.as_ref();
-        let top = &sandbox.filter(|it| it.kind == SandboxKind::Workspace)?.path;
+        let top = &sandbox.filter(|it| it.kind.is_used_by_host())?.path;
         let git = disk.look(&top.as_path().join(".git")).ok().flatten()?;
         if git.kind != Kind::Directory {
             return None;
@@ -128,7 +135,46 @@ impl AgentGit {
             return None;
         }
         let settings = settings(&repository, &judge.home, disk);
-        Some(Self { top: top.clone(), directory: directory.to_owned(), settings })
+        let (top, directory) = (top.clone(), directory.to_owned());
+        Some(Self { top, directory, settings, visible: None, owner: None })
+    }
+
+    /// Says why a workspace that belongs to a repository has no git directory of the session's own.
+    pub fn why_not(judge: &Judge, disk: &dyn Disk) -> Option<String> {
+        let sandbox = judge.bounds.sandbox.as_ref()?;
+        let top = &sandbox.kind.is_used_by_host().then_some(sandbox)?.path;
+        let git = |path: &CanonicalPath| {
+            disk.look(&path.as_path().join(".git")).ok().flatten().map(|it| it.kind)
+        };
+        let Some(kind) = git(top) else {
+            let above = top.ancestors().skip(1).find(|above| git(above).is_some())?;
+            return Some(format!("the repository `{above}` lies above the workspace"));
+        };
+        let why = match kind {
+            Kind::File => {
+                "its repository is elsewhere, as that of a linked working tree or a submodule is"
+            }
+            Kind::Link => "its `.git` is a link",
+            Kind::Directory | Kind::Other => {
+                "its repository has objects elsewhere, or a configuration that is not plain"
+            }
+        };
+        Some(why.to_owned())
+    }
+
+    /// Returns the same, with files that belong to somebody else.
+    #[must_use]
+    pub fn owned_by(self, owner: Option<(u32, u32)>) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// Gives a file at the top of the agent's git directory, or one that was just made, to whom it belongs to.
+    fn give(&self, name: &str) -> Result<(), FileError> {
+        match self.owner {
+            // SECURITY: nothing of the agent's is followed: further down only before it ran for the first time.
+            Some(owner) => file::give(self.shadow().join(name), owner),
+            None => Ok(()),
+        }
     }
 
     /// Returns the directory that holds `.git`.
@@ -144,9 +190,18 @@ impl AgentGit {
     /// Returns what stands in the place of the user's `.git`.
     pub fn placed(&self) -> Vec<Placed> {
         let at = self.top.as_path().join(".git");
-        let objects =
-            Placed { from: at.join("objects"), at: at.join(USER_OBJECTS), access: Access::Read };
+        let borrowed = at.join(USER_OBJECTS);
+        let objects = match &self.visible {
+            Some(visible) => visible.placed(borrowed),
+            None => Placed { from: at.join("objects"), at: borrowed, access: Access::Read },
+        };
         vec![Placed { from: self.shadow(), at, access: Access::Write }, objects]
+    }
+
+    /// Returns where the history of a shallow clone ends.
+    fn shallow(&self) -> Vec<u8> {
+        let read = RealDisk.read_file(&inside(&self.top, "shallow"), CONFIG_BYTES_MAX);
+        read.ok().flatten().unwrap_or_default()
     }
 
     fn shadow(&self) -> PathBuf {
@@ -174,7 +229,11 @@ impl AgentGit {
                     .ok_or("its index is too large, or cannot be read")?,
             ),
         };
-        Ok(GitState { head, refs: repository.refs(&RealDisk)?, index })
+        let mut state = GitState { head, refs: repository.refs(&RealDisk)?, index };
+        if let Some(visible) = &self.visible {
+            visible.limit(&mut state);
+        }
+        Ok(state)
     }
 
     /// Makes the git directory, or brings it up to date with what the user did since both sides agreed; nothing
@@ -188,7 +247,7 @@ impl AgentGit {
             self.agree(now)?;
             return Ok(Fresh { updates: String::new(), has_new_index: true });
         };
-        let mut updates = String::new();
+        let mut updates = self.stand_ins()?;
         for (name, id) in &now.refs {
             if base.refs.get(name) != Some(id) {
                 let _ = writeln!(updates, "update {name} {id}");
@@ -199,10 +258,12 @@ impl AgentGit {
         }
         if base.head != now.head && !is_under_way {
             file::replace(shadow.join("HEAD"), head_text(&now.head).as_bytes())?;
+            self.give("HEAD")?;
         }
         let has_new_index = base.index != now.index && !is_under_way;
         if has_new_index {
             file::replace(shadow.join("index"), now.index.as_deref().unwrap_or_default())?;
+            self.give("index")?;
         }
         self.agree(now)?;
         Ok(Fresh { updates, has_new_index })
@@ -235,14 +296,25 @@ impl AgentGit {
         file::create_dir(&shadow)?;
         for name in DIRECTORIES {
             file::create_dir(shadow.join(name))?;
+            self.give(name)?;
         }
-        let refs = now.listed();
+        let mut refs = now.listed();
+        for line in self.stand_ins()?.lines() {
+            if let Some((name, id)) = line.strip_prefix("update ").and_then(|it| it.split_once(' '))
+            {
+                let _ = writeln!(refs, "{id} {name}");
+            }
+        }
+        let settings = match self.visible {
+            Some(_) => Visible::settings(&self.settings),
+            None => self.settings.clone(),
+        };
         let exclude = RealDisk.read_file(&inside(&self.top, "info/exclude"), CONFIG_BYTES_MAX);
         let exclude = exclude.ok().flatten().unwrap_or_default();
         // Taken from `objects`.
         let alternates = format!("../{USER_OBJECTS}\n");
         let mut files: Vec<(&str, &[u8])> = vec![
-            ("config", self.settings.as_bytes()),
+            ("config", settings.as_bytes()),
             ("packed-refs", refs.as_bytes()),
             ("objects/info/alternates", alternates.as_bytes()),
             ("info/exclude", &exclude),
@@ -250,10 +322,30 @@ impl AgentGit {
         let head = head_text(&now.head);
         files.push(("HEAD", head.as_bytes()));
         files.extend(now.index.as_deref().map(|index| ("index", index)));
+        let shallow = self.shallow();
+        files.extend((!shallow.is_empty()).then_some(("shallow", shallow.as_slice())));
         for (name, bytes) in files {
             file::replace(shadow.join(name), bytes)?;
+            self.give(name)?;
         }
-        Ok(())
+        self.give("")
+    }
+
+    /// Returns lines for `git update-ref` that let something stand in for what is hidden, as far as nothing does.
+    fn stand_ins(&self) -> Result<String, FileError> {
+        let Some(visible) = &self.visible else { return Ok(String::new()) };
+        let (path, mut updates) = (self.directory.join("stand-ins"), String::new());
+        let known = file::read_own(&path, sifted::SIFTED_BYTES_MAX)?.unwrap_or_default();
+        let mut known = String::from_utf8(known).unwrap_or_default();
+        let before: BTreeSet<String> = known.lines().map(ToOwned::to_owned).collect();
+        for (name, instead) in visible.sifted.replaced() {
+            if !before.contains(&name) {
+                let _ = writeln!(updates, "update {name} {instead}");
+                known.extend([name.as_str(), "\n"]);
+            }
+        }
+        file::replace(path, known.as_bytes())?;
+        Ok(updates)
     }
 
     /// Returns the call by which the user's repository gets what the agent did with its own git: its arguments,

@@ -57,6 +57,11 @@ impl<'a> AgentPlaces<'a> {
         self.roots.iter().find(|root| path.is_within(root) && !is_of_the_system(path, root))
     }
 
+    /// Returns whether one of the places lies at or beneath `path`.
+    pub(crate) fn are_beneath(&self, path: &CanonicalPath) -> bool {
+        self.roots.iter().any(|root| root.is_within(path))
+    }
+
     /// Returns a link that was followed on the way and that the agent may have put there.
     pub(crate) fn link_on_the_way<'f>(&self, found: &'f Found) -> Option<&'f CanonicalPath> {
         found.links.iter().find(|link| self.holding(link).is_some())

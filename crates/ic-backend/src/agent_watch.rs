@@ -11,6 +11,7 @@ use ic_judge::Judge;
 use ic_types::ServerName;
 
 use crate::agent_cage::AgentCage;
+use crate::agent_looks::AgentLooks;
 use crate::planted::last_look::{self, Of};
 use crate::server::Announced;
 
@@ -39,10 +40,21 @@ impl AgentWatch {
         let Some(kept) = cage.kept() else { return Ok(None) };
         self.announced.tell(kept.ground.roots())?;
         let look = kept.look.get_or_init(|| self.announced.new_look()).clone();
-        let (bounds, home) = (&judge.bounds, &judge.home);
-        let of = Of { server: &self.name, bounds, home, quarantine: &self.quarantine };
-        last_look::keep(kept, &kept.at_start, &of)?;
+        last_look::keep(kept, &kept.at_start, &self.of(judge))?;
         Ok(Some(look))
+    }
+
+    /// Keeps what was seen in a later look.
+    pub fn keep(&self, looks: &AgentLooks, judge: &Judge) -> Result<(), FileError> {
+        let (Some(kept), Some(survey)) = (looks.cage().kept(), looks.before()) else {
+            return Ok(());
+        };
+        last_look::keep(kept, &survey, &self.of(judge))
+    }
+
+    fn of<'a>(&'a self, judge: &'a Judge) -> Of<'a> {
+        let (bounds, home) = (&judge.bounds, &judge.home);
+        Of { server: &self.name, bounds, home, quarantine: &self.quarantine }
     }
 
     /// Forgets what was seen, once nothing of the agent is left and all is as it was.

@@ -225,6 +225,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
         opens_beneath: true,
         relaxed: Vec::new(),
         limits: Limits::SERVER,
+        user: None,
     }
 }
 

@@ -35,6 +35,7 @@ use ic_judge::judged;
 pub use lent::keeps_data;
 pub use lent::{DATA, Lent, variables_asked_for};
 pub use remote::secrets_of;
+pub use rewritable::Offence;
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -108,6 +109,15 @@ pub enum LaunchFault {
         what: &'static str,
         /// Where the agent may write.
         path: CanonicalPath,
+    },
+    /// What the server runs is only known to a shell.
+    #[error(
+        "only a shell knows what the text `{}` runs, and it may be something that an agent wrote, so the server is not \
+         started: write the path of each program out, or keep the text in a file where no agent may write", .text.escape_debug()
+    )]
+    Untold {
+        /// How the text begins.
+        text: String,
     },
     /// What the server keeps has no place yet.
     #[error("`${{DATA}}` means the directory `{}`, which is not there: make it", .0.display())]
@@ -372,11 +382,11 @@ impl Recipe {
     }
 }
 
-/// Returns what the agent of a session can write of what `spec` would run with all of the user's rights.
-pub fn rewritable_by_agent(spec: &ChildSpec, judge: &Judge) -> Option<CanonicalPath> {
+/// Returns why `spec` must not run with all of the user's rights: because of what the agent of a session can write.
+pub fn rewritable_by_agent(spec: &ChildSpec, judge: &Judge) -> Option<Offence> {
     let places = AgentPlaces::of_unheld(&judge.policy, &judge.bounds).and_earlier(&judge.earlier);
     let own = spec.directory.as_deref().unwrap_or(Path::new("/"));
-    rewritable::find(spec, (&judge.home, own), &places, &RealDisk).map(|(_, path)| path)
+    rewritable::find(spec, (&judge.home, own), &places, &RealDisk)
 }
 
 /// Says that our fetch server reaches nobody.

@@ -9,7 +9,7 @@
 //! it is parsed once, and what was looked at is written again. Whether a call may be made was decided before.
 //!
 //! Reading order: `server` (one server: started, watched, asked), [`launch`] (how it comes to be), `cage` and
-//! `sight` (what it sees), [`agent_cage`] (the cage of an agent and its shell), [`planted`] (what it must not plant), [`one_shot`] (what one that is started for one
+//! `sight` (what it sees), [`agent_cage`] (the cage of an agent and its shell), [`agent_looks`] (the looks at it while it runs), [`planted`] (what it must not plant), [`one_shot`] (what one that is started for one
 //! call sees), `reach` and `aids` (what it reaches, and what is lent to it), [`petition`] (what it asks of
 //! clients), [`caller`] (the client, as far as a server reaches it), `violation` and `ledger` (what cages refuse,
 //! and what leaves them), `levels` (how much of logs is wanted), [`mod@probe`] (a look at one outside a session).
@@ -21,9 +21,14 @@
 //!   recorded, after a person said yes.
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
+pub mod agent_backend;
 pub mod agent_cage;
+mod agent_container;
 pub mod agent_git;
+mod agent_history;
+pub mod agent_looks;
 mod agent_places;
+mod agent_user;
 pub mod agent_watch;
 mod aids;
 pub mod backend;
@@ -49,8 +54,15 @@ pub mod testing;
 pub mod violation;
 pub mod witness;
 
-pub use agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
+pub use agent_backend::{
+    AgentBackend, AgentProcess, CageBackend, DoorListener, Starting, StartingAtTerminal,
+};
+pub use agent_cage::{
+    AgentCage, AgentCageFault, AgentCageParts, Caged, CagedAtTerminal, CagedProgram,
+};
+pub use agent_container::{ContainerBackend, ContainerParts, RootsWorkspace};
 pub use agent_git::{AgentGit, Collected};
+pub use agent_looks::AgentLooks;
 pub use agent_watch::AgentWatch;
 pub use aids::Keyring;
 pub use backend::Backend;

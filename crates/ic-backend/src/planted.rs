@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use ic_confine::{Access, Seen};
 use ic_judge::Judge;
-use ic_resolve::Disk;
+use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
 pub use keeping::Keepable;
@@ -180,6 +180,18 @@ impl Kept {
         };
         let uncovered = covers.find(|(path, cover)| is_uncovered(path, cover));
         uncovered.map(|(path, _)| path).or_else(|| survey.outlet().cloned())
+    }
+
+    /// Returns whether nobody in the cage can put something else at `path`.
+    pub(crate) fn is_covered(&self, path: &CanonicalPath) -> bool {
+        self.covers.contains_key(path)
+    }
+
+    /// Returns whether what is at `path` is what was covered there at first, or nothing that could be.
+    pub(crate) fn covers_what_is_at(&self, path: &CanonicalPath) -> bool {
+        let Ok(Some(entry)) = RealDisk.look(path.as_path()) else { return true };
+        let is_mountable = matches!(entry.kind, Kind::File | Kind::Directory);
+        !is_mountable || self.covers.get(path).is_some_and(|cover| cover.is_of(path, &entry.state))
     }
 
     /// Returns the places that nobody in the cage can put something else in.

@@ -76,6 +76,7 @@ mod tests {
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
             earlier: Vec::new(),
+            seen_as: None,
             home,
         };
         let mut roots = of_session(&judge, &ServersFile::builtin()).to_string();

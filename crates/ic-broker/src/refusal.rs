@@ -7,7 +7,7 @@ use ic_policy::{Denial, Effect, Escalation, RefusalCause};
 use ic_types::{Json, Object};
 
 /// How people come to be asked, for those who see the text of a refusal alone.
-const HOW_TO_ANSWER: &str = "The user can run `ironcurtain approvals watch --desk` in another terminal to be \
+const HOW_TO_ANSWER: &str = "The user can run `ironcurtain listen` in another terminal to be \
                              asked about such calls from then on.";
 
 /// A call that is answered without having been served.
@@ -151,7 +151,7 @@ impl Refusal {
             }
             RefusalKind::NoHandler => {
                 "No approver is connected. Continue without it, or tell the user what you wanted \
-                 to do. The user can run `ironcurtain approvals watch --desk` in another \
+                 to do. The user can run `ironcurtain listen` in another \
                  terminal to answer requests from then on; with `--wait`, calls wait for an \
                  approver."
             }

@@ -49,6 +49,19 @@ pub struct CageSpec {
     pub relaxed: Vec<Relaxation>,
     /// How much it may use.
     pub limits: Limits,
+    /// Who its processes are, if we are root.
+    pub user: Option<CageUser>,
+}
+
+/// The user that everything in a cage is, where root made it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CageUser {
+    /// Its number, which is not root's.
+    pub user: u32,
+    /// The number of its only group.
+    pub group: u32,
+    /// What it has as its own, with all that is in it, though somebody else owns it on the disk.
+    pub owns: Vec<PathBuf>,
 }
 
 /// What the programs of an agent may do that an MCP server may not, each for the reason that it has.
@@ -133,6 +146,8 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Open descriptors of each process.
     pub descriptors_max: u32,
+    /// Bytes that are to be left on each disk that it may write, if more were when it was started.
+    pub disk_bytes_left_min: u64,
 }
 
 /// What no cage shows, nor anything in it: the kernel, devices, other people's sockets.
@@ -193,6 +208,7 @@ impl Limits {
         scratch_bytes_max: 512 << 20,
         file_bytes_max: 4 << 30,
         descriptors_max: 1024,
+        disk_bytes_left_min: 0,
     };
 
     /// What an agent gets, with all that it starts; the settings may say otherwise.
@@ -202,5 +218,6 @@ impl Limits {
         scratch_bytes_max: 1 << 30,
         file_bytes_max: 16 << 30,
         descriptors_max: 4096,
+        disk_bytes_left_min: 256 << 20,
     };
 }

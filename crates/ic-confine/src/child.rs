@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +17,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use crate::covers::Renewals;
 use crate::doors::DoorsToCome;
 use crate::launch::{EXIT_LAUNCHER, SWEEP_MAX};
 use crate::rung::Rung;
-use crate::table::{self, Asleep, Kinship};
+use crate::table::{self, Asleep, Kinship, Wanted};
+use crate::terminal::HostTerminal;
 
 /// What a guard may take beyond the grace before it is killed itself.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -39,6 +42,21 @@ pub struct Child {
     pub process: ChildHandle,
     /// The doors of its cage, if it has any.
     pub doors: Option<DoorsToCome>,
+    /// What its guard tells of covers, if it renews them.
+    pub renewals: Option<Renewals>,
+}
+
+/// A child that was started at a terminal of its own, in parts that can go to different tasks.
+#[derive(Debug)]
+pub struct AtTerminal {
+    /// The host's side of its terminal.
+    pub terminal: HostTerminal,
+    /// The hold on its processes.
+    pub process: ChildHandle,
+    /// The doors of its cage, if it has any.
+    pub doors: Option<DoorsToCome>,
+    /// What its guard tells of covers, if it renews them.
+    pub renewals: Option<Renewals>,
 }
 
 /// The hold on a child and all that it starts.
@@ -206,6 +224,12 @@ impl Sleep {
 pub struct StandingStill(Sleep);
 
 impl StandingStill {
+    /// Returns whether anything of the child holds the file or directory at `path`, with this device and number, so
+    /// that it could write it although its name is covered; also if that cannot be told.
+    pub fn holds(&self, path: &Path, (device, file): (u64, u64)) -> bool {
+        table::is_held_below(self.0.guard, Wanted { path, device, file })
+    }
+
     /// Ends everything of the child, which does not run again.
     pub fn kill(self) {
         if self.0.is_there() {

@@ -9,6 +9,7 @@ pub(crate) mod cage;
 pub(crate) mod check;
 mod covers;
 mod descriptors;
+mod excess;
 mod guard;
 mod signals;
 mod weight;
@@ -28,11 +29,15 @@ use crate::program::FindError;
 use crate::sys::Launching;
 
 pub use afterwards::GUARD_SUFFIX;
+pub(crate) use cage::restrict_alone;
 pub(crate) use guard::SWEEP_MAX;
 
-/// The exit code of a launcher that ended its program because the cage used too much memory or had
-/// too many processes.
+/// The exit code of a launcher that ended its program because the cage used too much memory.
 pub const EXIT_EXCESS: u8 = 124;
+/// The exit code of a launcher that ended its program because the cage had too many processes and threads.
+pub const EXIT_TOO_MANY: u8 = 121;
+/// The exit code of a launcher that ended its program because a disk that the cage may write was nearly full.
+pub const EXIT_FULL: u8 = 120;
 /// The exit code of a launcher that ended its program because somebody replaced, outside, a file or
 /// directory that the cage hides or keeps from being written.
 pub const EXIT_SHIFTED: u8 = 123;
@@ -49,7 +54,7 @@ pub const EXIT_NO_PROGRAM: u8 = 127;
 /// Runs a launcher with the `words` that follow [`LAUNCH`] on the command line.
 ///
 /// It ends as the server ended, with 128 and the signal's number if a signal killed it; the codes of
-/// a launcher's own troubles are [`EXIT_SHIFTED`], [`EXIT_SHIFTED_ASLEEP`], [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
+/// a launcher's own troubles are [`EXIT_FULL`], [`EXIT_TOO_MANY`], [`EXIT_SHIFTED`], [`EXIT_SHIFTED_ASLEEP`], [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
 /// [`EXIT_NO_PROGRAM`].
 ///
 /// [`LAUNCH`]: crate::LAUNCH

@@ -2,7 +2,7 @@
 //! the environment in disguise.
 //!
 //! ```text
-//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <file or -> <hold> <name> <program> <argument>…
+//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <file or -> <descriptor or -> <hold> <name> <program> <argument>…
 //! guard ─▶ who settles      __settle <file>
 //! guard ─▶ server-to-be     __launch become <pid of the guard>            <hold> <name> <program> <argument>…
 //! hold:    free  |  <rung> <descriptor for the doors, or -> <descriptor of the guard, or ->
@@ -65,6 +65,9 @@ pub(crate) struct GuardOrder {
     pub(crate) grace: Duration,
     /// What says how to settle what the server left, if the host is gone when it ends.
     pub(crate) settle: Option<PathBuf>,
+    /// The descriptor on which the host is told of covers that were renewed; without it a cage ends when something
+    /// is put in the place of what lies in it.
+    pub(crate) renewals: Option<RawFd>,
     pub(crate) hold: HoldOrder,
     pub(crate) invocation: Invocation,
 }
@@ -125,7 +128,9 @@ impl GuardOrder {
     pub(crate) fn words(&self) -> Vec<OsString> {
         let grace_ms = self.grace.as_millis().to_string();
         let settle = self.settle.clone().map_or_else(|| NOTHING.into(), PathBuf::into_os_string);
-        let head = [LAUNCH.into(), GUARD.into(), number(self.host), grace_ms.into(), settle];
+        let renewals = self.renewals.map_or_else(|| NOTHING.to_owned(), |fd| fd.to_string());
+        let host = number(self.host);
+        let head = [LAUNCH.into(), GUARD.into(), host, grace_ms.into(), settle, renewals.into()];
         head.into_iter().chain(self.hold.words()).chain(self.invocation.words()).collect()
     }
 }
@@ -203,9 +208,14 @@ impl Order {
         if kind == GUARD {
             let grace = Duration::from_millis(read_number(&words.next()?)?).min(GRACE_MAX);
             let settle = Some(words.next()?).filter(|it| it != NOTHING).map(PathBuf::from);
+            let renewals = match words.next()? {
+                word if word == NOTHING => None,
+                word => Some(read_number(&word)?),
+            };
             let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
-            Some(Self::Guard(GuardOrder { host: parent?, grace, settle, hold, invocation }))
+            let host = parent?;
+            Some(Self::Guard(GuardOrder { host, grace, settle, renewals, hold, invocation }))
         } else if kind == BECOME {
             let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
@@ -276,6 +286,7 @@ mod tests {
             opens_beneath: false,
             relaxed: Vec::new(),
             limits: Limits::SERVER,
+            user: None,
         };
         let directory = "/home/x".into();
         let identities = vec![Identity { device: 1, file: u64::MAX }];
@@ -298,7 +309,8 @@ mod tests {
         for hold in [HoldOrder::Free, caged(None), caged(Some(7))] {
             for settle in [None, Some(PathBuf::from("/h/a b"))] {
                 let (hold, invocation) = (hold.clone(), invocation());
-                let guard = GuardOrder { host: pid, grace, settle, hold, invocation };
+                let renewals = settle.is_some().then_some(9);
+                let guard = GuardOrder { host: pid, grace, settle, renewals, hold, invocation };
                 check(guard.words(), Order::Guard(guard));
             }
             for guard in [Some(pid), None] {
@@ -315,20 +327,21 @@ mod tests {
             "",
             "guard",
             "guard 1",
-            "guard 1 10 - free name",
-            "guard 0 10 - free name /bin/true",
-            "guard - 10 - free name /bin/true",
-            "guard -1x 10 - free name /bin/true",
-            "guard 1 -10 - free name /bin/true",
-            "guard 1 1.5 - free name /bin/true",
-            "guard 1 10 - loose name /bin/true",
-            "guard 1 10 - namespaces - - / 0 name /bin/true",
+            "guard 1 10 - - free name",
+            "guard 0 10 - - free name /bin/true",
+            "guard - 10 - - free name /bin/true",
+            "guard -1x 10 - - free name /bin/true",
+            "guard 1 -10 - - free name /bin/true",
+            "guard 1 1.5 - - free name /bin/true",
+            "guard 1 10 - - loose name /bin/true",
+            "guard 1 10 - - namespaces - - / 0 name /bin/true",
+            "guard 1 10 - x free name /bin/true",
             "become",
             "become x free name /bin/true",
             "become 1 free name",
             "become 1 name /bin/true",
-            "Guard 1 10 - free name /bin/true",
-            "__launch guard 1 10 - free name /bin/true",
+            "Guard 1 10 - - free name /bin/true",
+            "__launch guard 1 10 - - free name /bin/true",
         ] {
             let order = Order::read(words.split(' ').map(OsString::from));
             assert_eq!(order, None, "{words}");

@@ -98,6 +98,7 @@ fn empty(scratch: &Path) -> CageSpec {
         opens_beneath: false,
         relaxed: Vec::new(),
         limits: Limits::SERVER,
+        user: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,12 +18,14 @@ use tokio::runtime::TryCurrentError;
 use tokio::signal::unix::SignalKind;
 
 use crate::cage::CageSpec;
-use crate::child::{Child, ChildHandle, Confinement};
+use crate::child::{AtTerminal, Child, ChildHandle, Confinement};
+use crate::covers::Renewals;
 use crate::doors::DoorsToCome;
 use crate::orders::{GRACE_MAX, GuardOrder, HoldOrder, Invocation, marked};
 use crate::program::{FindError, find_program};
 use crate::rung::Rung;
 use crate::sys;
+use crate::terminal::{HostTerminal, TerminalSize};
 
 /// This program, whatever became of the file that it was started from.
 ///
@@ -35,6 +37,7 @@ pub(crate) const OURSELVES: &str = "/proc/self/exe";
 pub struct Launcher {
     executable: PathBuf,
     settle: Option<PathBuf>,
+    renews: bool,
 }
 
 /// A child to be started.
@@ -174,7 +177,7 @@ impl Launcher {
 
     /// A launcher that runs the program at `executable`.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into(), settle: None }
+        Self { executable: executable.into(), settle: None, renews: false }
     }
 
     /// Returns the same launcher for a child after which something is to be settled: if we are gone when
@@ -184,7 +187,15 @@ impl Launcher {
     /// [`GUARD_SUFFIX`](crate::GUARD_SUFFIX), whose time says when the child was last seen.
     #[must_use]
     pub fn settling(&self, file: impl Into<PathBuf>) -> Self {
-        Self { executable: self.executable.clone(), settle: Some(file.into()) }
+        Self { settle: Some(file.into()), ..self.clone() }
+    }
+
+    /// Returns the same launcher for a caged child that goes on when somebody outside replaces a file or directory
+    /// that its cage keeps from being written: its guard covers what is there by then, and [`Child::renewals`] says
+    /// so. Where a rung cannot do that, the child is ended as any other.
+    #[must_use]
+    pub fn renewing(&self) -> Self {
+        Self { renews: true, ..self.clone() }
     }
 
     /// Starts a child; its ends of the pipes and the hold on it come back at once.
@@ -194,21 +205,59 @@ impl Launcher {
     /// [`EXIT_NO_PROGRAM`](crate::EXIT_NO_PROGRAM).
     pub fn start(&self, spec: &ChildSpec) -> Result<Child, StartError> {
         let ready = Ready::new(spec)?;
+        let started = self.start_ready(&ready, [Stdio::piped(), Stdio::piped(), Stdio::piped()])?;
+        let Started { mut guard, doors, renewals } = started;
+        let streams = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
+        let failed =
+            |source| StartError::System { program: ready.invocation.program.clone(), source };
+        let process = ChildHandle::hold(guard, ready.grace, ready.confinement()).map_err(failed)?;
+        match streams {
+            (Some(stdin), Some(stdout), Some(stderr)) => {
+                Ok(Child { stdin, stdout, stderr, process, doors, renewals })
+            }
+            _ => Err(failed(io::Error::other("a pipe is missing"))),
+        }
+    }
+
+    /// Starts a child at a terminal of its own, which has that size before the child runs.
+    ///
+    /// What the child's guard complains about is written there as well. A child in no cage does not
+    /// get the terminal as the one that controls it.
+    pub fn start_at_terminal(
+        &self,
+        spec: &ChildSpec,
+        size: TerminalSize,
+    ) -> Result<AtTerminal, StartError> {
+        let ready = Ready::new(spec)?;
+        check_runtime(&ready)?;
+        let failed =
+            |source| StartError::System { program: ready.invocation.program.clone(), source };
+        // One that is dropped before the child runs would be a terminal that was hung up.
+        let (terminal, theirs) = HostTerminal::open(size).map_err(failed)?;
+        let copy = || theirs.try_clone().map(Stdio::from).map_err(failed);
+        let streams = [copy()?, copy()?, copy()?];
+        let Started { guard, doors, renewals } = self.start_ready(&ready, streams)?;
+        let process = ChildHandle::hold(guard, ready.grace, ready.confinement()).map_err(failed)?;
+        Ok(AtTerminal { terminal, process, doors, renewals })
+    }
+
+    fn start_ready(&self, ready: &Ready, streams: [Stdio; 3]) -> Result<Started, StartError> {
         let program = &ready.invocation.program;
-        tokio::runtime::Handle::try_current()
-            .map_err(|source| StartError::NoRuntime { program: program.clone(), source })?;
+        check_runtime(ready)?;
         let failed = |source| StartError::System { program: program.clone(), source };
         // Whoever started us may have ignored this signal, and then nobody learns how a child ended.
         // Once somebody listens to it, the system no longer ignores it.
         drop(tokio::signal::unix::signal(SignalKind::child()).map_err(failed)?);
-        self.start_guard(&ready).map_err(failed)
+        self.start_guard(ready, streams).map_err(failed)
     }
 
-    fn start_guard(&self, ready: &Ready) -> io::Result<Child> {
+    fn start_guard(&self, ready: &Ready, streams: [Stdio; 3]) -> io::Result<Started> {
+        let [stdin, stdout, stderr] = streams;
         let mut order = GuardOrder {
             host: rustix::process::getpid(),
             grace: ready.grace,
             settle: self.settle.clone(),
+            renewals: None,
             hold: ready.hold.clone(),
             invocation: ready.invocation.clone(),
         };
@@ -220,9 +269,19 @@ impl Launcher {
             }
             HoldOrder::Caged(_) | HoldOrder::Free => None,
         };
+        let renewals = match &order.hold {
+            HoldOrder::Caged(cage) if self.renews && cage.rung == Rung::Namespaces => {
+                Some(UnixDatagram::pair()?)
+            }
+            HoldOrder::Caged(_) | HoldOrder::Free => None,
+        };
+        order.renewals = renewals.as_ref().map(|(_, theirs)| theirs.as_raw_fd());
         #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
         let mut guard = std::process::Command::new(&self.executable);
         if let Some((_, theirs)) = &channel {
+            sys::let_child_inherit(&mut guard, theirs);
+        }
+        if let Some((_, theirs)) = &renewals {
             sys::let_child_inherit(&mut guard, theirs);
         }
         let mut guard = tokio::process::Command::from(guard);
@@ -232,20 +291,21 @@ impl Launcher {
             .env_clear()
             .envs(ready.environment.iter().map(|(name, value)| (marked(name), value)))
             .current_dir(&ready.directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut guard = guard.spawn()?;
-        let streams = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
-        let process = ChildHandle::hold(guard, ready.grace, ready.confinement())?;
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr);
+        let guard = guard.spawn()?;
         let doors = channel.map(|(ours, _)| DoorsToCome::new(ours)).transpose()?;
-        match streams {
-            (Some(stdin), Some(stdout), Some(stderr)) => {
-                Ok(Child { stdin, stdout, stderr, process, doors })
-            }
-            _ => Err(io::Error::other("a pipe is missing")),
-        }
+        let renewals = renewals.map(|(ours, _)| Renewals::new(ours)).transpose()?;
+        Ok(Started { guard, doors, renewals })
     }
+}
+
+/// A guard that was started, with what it was given.
+struct Started {
+    guard: tokio::process::Child,
+    doors: Option<DoorsToCome>,
+    renewals: Option<Renewals>,
 }
 
 /// A child that can be started as far as we can tell.
@@ -294,6 +354,12 @@ impl Ready {
             HoldOrder::Caged(order) => Confinement::Cage(order.rung),
         }
     }
+}
+
+fn check_runtime(ready: &Ready) -> Result<(), StartError> {
+    let program = &ready.invocation.program;
+    let found = tokio::runtime::Handle::try_current();
+    found.map(drop).map_err(|source| StartError::NoRuntime { program: program.clone(), source })
 }
 
 fn check_directory(directory: &Path) -> Result<(), StartError> {

@@ -167,18 +167,37 @@ pub(crate) fn leave(code: u8) -> ! {
 
 /// Sets attributes of a mount, and of all mounts below it.
 pub(crate) fn set_mount_attributes(mount: impl AsFd, set: MountAttrFlags) -> io::Result<()> {
-    mount_setattr(mount.as_fd(), libc::AT_RECURSIVE, set)
+    mount_setattr(mount.as_fd(), libc::AT_RECURSIVE, set, None)
+}
+
+/// Sets attributes of a mount, and of all mounts below it, and lets users stand for each other in them as they do in
+/// a namespace of users.
+pub(crate) fn map_mount(
+    mount: impl AsFd,
+    set: MountAttrFlags,
+    users: BorrowedFd<'_>,
+) -> io::Result<()> {
+    mount_setattr(mount.as_fd(), libc::AT_RECURSIVE, set, Some(users))
 }
 
 /// Sets attributes of a mount alone.
 pub(crate) fn set_one_mount_attributes(mount: impl AsFd, set: MountAttrFlags) -> io::Result<()> {
-    mount_setattr(mount.as_fd(), 0, set)
+    mount_setattr(mount.as_fd(), 0, set, None)
 }
 
-fn mount_setattr(mount: BorrowedFd<'_>, flags: libc::c_int, set: MountAttrFlags) -> io::Result<()> {
+fn mount_setattr(
+    mount: BorrowedFd<'_>,
+    flags: libc::c_int,
+    set: MountAttrFlags,
+    users: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
     // SAFETY: a structure of numbers, all of which may be zero.
     let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
     attributes.attr_set = set.bits().into();
+    if let Some(users) = users {
+        attributes.attr_set |= u64::from(MountAttrFlags::MOUNT_ATTR_IDMAP.bits());
+        attributes.userns_fd = u64::try_from(users.as_raw_fd()).map_err(io::Error::other)?;
+    }
     let flags = libc::AT_EMPTY_PATH | flags;
     // SAFETY: the path is a C string, and the structure is as long as we say; the kernel only reads
     // both.

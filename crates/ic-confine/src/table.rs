@@ -16,6 +16,12 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::proc;
 
+mod holders;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use holders::{Wanted, is_held_below};
+
 /// The most processes that one round looks at.
 const PROCESSES_MAX: usize = 1 << 16;
 /// How often, and after how long, it is looked whether everything stands still.
@@ -330,6 +336,3 @@ fn numbers_in(directory: &Path) -> impl Iterator<Item = Pid> {
 fn read_pid(word: &str) -> Option<Pid> {
     word.trim_ascii().parse().ok().and_then(Pid::from_raw)
 }
-
-#[cfg(test)]
-mod tests;

@@ -68,9 +68,15 @@ pub fn test_scenarios(handwritten: &[Json], scenarios: &[Scenario], origin: Orig
 
 /// Returns whether the rules use something that only this program knows.
 pub fn needs_this_program(compiled: &Compiled) -> bool {
-    let names_sandbox = |rule: &Rule| matches!(&rule.condition, Condition::Within(it) if it.starts_with("${SANDBOX}"));
-    let keeps_sandbox = compiled.kept.iter().any(|it| it.rule.to_string().contains("${SANDBOX}"));
-    keeps_sandbox || compiled.rules.iter().any(names_sandbox)
+    let is_ours = |rule: &Rule| match &rule.condition {
+        Condition::Within(path) => path.starts_with("${SANDBOX}"),
+        Condition::Elsewhere => true,
+        Condition::Hosts(all) => all.iter().any(|it| it.starts_with('=') || it.ends_with(":*")),
+        Condition::Nothing | Condition::Names(_) => false,
+    };
+    let is_kept = |text: &str| text.contains("${SANDBOX}") || text.contains("leavesSandbox");
+    let keeps = compiled.kept.iter().any(|it| is_kept(&it.rule.to_string()));
+    keeps || compiled.rules.iter().any(is_ours)
 }
 
 fn header(origin: Origin<'_>) -> Object {
@@ -91,6 +97,17 @@ fn texts<'a>(all: impl IntoIterator<Item = &'a str>) -> Vec<Json> {
 
 fn role_names(roles: &[Role]) -> Vec<Json> {
     texts(roles.iter().map(|role| role.as_str()))
+}
+
+/// Writes that values of these roles lie in a directory, and whether the sandbox is left alone.
+fn paths(roles: Option<&[Role]>, within: &str, leaves_sandbox: bool) -> Json {
+    let mut paths = Object::new();
+    paths.insert("roles", role_names(roles.unwrap_or_default()));
+    paths.insert("within", within);
+    if leaves_sandbox {
+        paths.insert("leavesSandbox", true);
+    }
+    Json::Object(paths)
 }
 
 fn rule(rule: &Rule) -> Json {
@@ -114,12 +131,8 @@ fn rule(rule: &Rule) -> Json {
                 condition.insert("roles", role_names(roles));
             }
         }
-        Condition::Within(path) => {
-            let mut paths = Object::new();
-            paths.insert("roles", role_names(roles.unwrap_or_default()));
-            paths.insert("within", path.as_str());
-            condition.insert("paths", Json::Object(paths));
-        }
+        Condition::Within(path) => condition.insert("paths", paths(roles, path, false)),
+        Condition::Elsewhere => condition.insert("paths", paths(roles, "/", true)),
         Condition::Hosts(all) => {
             let mut all = all.iter();
             if let Some(first) = all.next() {
@@ -177,7 +190,7 @@ fn match_type(role: Role) -> &'static str {
 fn list_definitions(rules: &[Rule]) -> Vec<Json> {
     let mut found: Vec<(String, &'static str, String)> = Vec::new();
     let mut note = |text: &str, kind: &'static str, rule: &Rule| {
-        if let Some(name) = text.strip_prefix('@')
+        if let Some(name) = text.trim_start_matches('=').strip_prefix('@')
             && !found.iter().any(|(known, ..)| known == name)
         {
             found.push((name.to_owned(), kind, rule.principle.clone()));
@@ -185,7 +198,7 @@ fn list_definitions(rules: &[Rule]) -> Vec<Json> {
     };
     for rule in rules {
         match &rule.condition {
-            Condition::Nothing | Condition::Within(_) => {}
+            Condition::Nothing | Condition::Within(_) | Condition::Elsewhere => {}
             Condition::Hosts(all) => all.iter().for_each(|it| note(it, "domains", rule)),
             Condition::Names(all) => {
                 for (role, names) in all {

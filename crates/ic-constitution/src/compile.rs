@@ -54,6 +54,8 @@ pub struct Compiled {
     /// Rules that have no plain form and are kept as they are.
     pub kept: Vec<Kept>,
     atoms: Vec<Atom>,
+    /// The regions of the atoms, in their order.
+    regions: Vec<Region>,
     texts: Vec<String>,
     default: Effect,
 }
@@ -89,12 +91,13 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     if RULES_MAX < pieces.len() {
         return Err(compiler.too_many(&atoms.iter().collect::<Vec<_>>()));
     }
-    let mut notes = compiler.notes(&pieces, &atoms, tools);
+    let mut notes = compiler.notes(&pieces, &atoms);
     notes.extend(notes::of_blocks(&constitution.kept));
     notes.sort_by_key(|note| note.line);
     let names = constitution.kept.iter().map(|it| it.name.as_str());
     let rules = shape::rules(&pieces, sentences, (default, names));
-    Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, texts, default })
+    let regions = atoms.iter().map(Region::of).collect();
+    Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, regions, texts, default })
 }
 
 /// Returns what holds for everything else.
@@ -248,6 +251,8 @@ fn webs(judged: Judged, atoms: &[&Atom]) -> Vec<Region> {
     let is_host = matches!(judged, Judged::Role(role) if is_host_role(role));
     let Some(web) = crate::parse::web().filter(|_| is_host) else { return Vec::new() };
     let locals = atoms.iter().filter(|atom| matches!(atom.spot, Spot::Local));
+    // At every port: an unusual one does not make a public host a local address.
+    let web = web.read_by(Effect::Deny);
     let area = || Area::Hosts(vec![atom::HostCondition::Pattern(web.clone())]);
     locals.map(|atom| Region { area: area(), ..Region::of(atom) }).collect()
 }

@@ -39,6 +39,17 @@ pub(crate) struct Document {
     pub(crate) faults: Vec<Fault>,
 }
 
+/// What a line was, as far as it changes what Markdown makes of the next one.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Before {
+    /// Nothing that goes on.
+    #[default]
+    Nothing,
+    /// Text outside of a list, at this line.
+    Text(usize),
+    Other,
+}
+
 /// What a line is.
 enum Line<'a> {
     Blank,
@@ -93,6 +104,8 @@ struct Reader {
     fence: Option<Fence>,
     /// Whether the last line, or the block that goes on, is marked as a note.
     is_marked: bool,
+    /// What the line before was.
+    before: Before,
     /// The line of a block quote that restricts something and is not marked yet.
     quotes: Vec<(usize, String)>,
 }
@@ -184,23 +197,8 @@ impl Reader {
 
     fn line(&mut self, text: &str, number: usize) {
         let trimmed = text.trim();
-        if let Some(mut fence) = self.fence.take() {
-            let is_end = trimmed == fence.mark;
-            match &mut fence.rules {
-                Some((is_after, rules)) if is_end => {
-                    let (is_after, text) = (*is_after, std::mem::take(rules));
-                    self.blocks.push(Block { is_after, text, line: fence.line });
-                }
-                Some((_, rules)) => rules.extend([text, "\n"]),
-                None if fence.is_marked => {}
-                None if is_end => {
-                    let lines = fence.said.iter().map(|(line, text)| (*line, text.as_str()));
-                    self.commentary(lines, "a code block");
-                }
-                None => fence.said.push((number, trimmed.to_owned())),
-            }
-            self.fence = (!is_end).then_some(fence);
-            return;
+        if let Some(fence) = self.fence.take() {
+            return self.fenced(fence, text, number);
         }
         let is_mark = trimmed.contains(MARK);
         let bare = trimmed.replace(MARK, "");
@@ -224,9 +222,11 @@ impl Reader {
             return;
         }
         self.end_quote();
+        let before = std::mem::take(&mut self.before);
         match classify(&bare) {
             Line::Blank => {
                 self.end_sentence();
+                self.check_underline(&bare, before);
                 return;
             }
             Line::Commentary => {
@@ -238,7 +238,10 @@ impl Reader {
             }
             Line::Bullet(column, rest) => {
                 self.end_sentence();
+                self.check_code(text, number, before);
+                self.check_box(&bare, number);
                 self.is_in_list = true;
+                self.before = Before::Other;
                 self.text(rest, number, column + indent(text));
             }
             Line::Text(column, rest) => {
@@ -246,10 +249,64 @@ impl Reader {
                 if self.is_in_list && indent(text) == 0 {
                     self.end_block();
                 }
+                self.check_code(text, number, before);
+                self.before = if self.is_in_list { Before::Other } else { Before::Text(number) };
                 self.text(rest, number, column + indent(text));
             }
         }
         self.is_marked = false;
+    }
+
+    /// Takes a line of a code block, or its end.
+    fn fenced(&mut self, mut fence: Fence, text: &str, number: usize) {
+        let trimmed = text.trim();
+        let is_end = trimmed == fence.mark;
+        match &mut fence.rules {
+            Some((is_after, rules)) if is_end => {
+                let (is_after, text) = (*is_after, std::mem::take(rules));
+                self.blocks.push(Block { is_after, text, line: fence.line });
+            }
+            Some((_, rules)) => rules.extend([text, "\n"]),
+            None if fence.is_marked => {}
+            None if is_end => {
+                let lines = fence.said.iter().map(|(line, text)| (*line, text.as_str()));
+                self.commentary(lines, "a code block");
+            }
+            None => fence.said.push((number, trimmed.to_owned())),
+        }
+        self.fence = (!is_end).then_some(fence);
+    }
+
+    /// Refuses a sentence that Markdown shows as a heading, which is commentary.
+    fn check_underline(&mut self, line: &str, before: Before) {
+        let is_underline = line.trim().starts_with(['-', '=']);
+        if let Before::Text(number) = before
+            && is_underline
+        {
+            let problem = "the line beneath makes this a heading, and headings are not compiled; put an empty line between";
+            self.fault(number, 1, line.trim(), problem);
+        }
+    }
+
+    /// Refuses a sentence that Markdown shows as code, which is commentary.
+    fn check_code(&mut self, line: &str, number: usize, before: Before) {
+        const CODE: usize = 4;
+        let n_blanks = line.chars().take_while(|it| *it == ' ').count();
+        let is_deep = CODE <= n_blanks || line.chars().nth(n_blanks) == Some('\t');
+        let is_first = before == Before::Nothing && self.pending.is_empty();
+        if is_deep && is_first && !self.is_in_list && self.introduction.is_none() {
+            let problem = "four blanks at the beginning make this a code block, which is not compiled; delete them";
+            self.fault(number, 1, line.trim(), problem);
+        }
+    }
+
+    /// Refuses a box that is not ticked: it does not say whether the sentence holds.
+    fn check_box(&mut self, line: &str, number: usize) {
+        let item = line.trim().split_once([' ', '\t']).map_or("", |(_, rest)| rest.trim_start());
+        if item.starts_with("[ ]") || item.starts_with("[]") {
+            let problem = "this box is not ticked, and a sentence always holds; delete the box, or put the sentence into a comment";
+            self.fault(number, 1, "[ ]", problem);
+        }
     }
 
     /// Returns whether a code block holds rules, and then where they stand.

@@ -344,8 +344,18 @@ fn used(piece: &Piece, tools: &[Tool]) -> Option<Vec<With>> {
     (!all.is_empty()).then_some(all)
 }
 
+/// Returns a title as a heading can have it: the name of a directory may read like a restriction.
+fn title(text: &str) -> String {
+    let is_plain = |it: char| !it.is_control() && !"`<>".contains(it);
+    let plain: String = text.chars().filter(|it| is_plain(*it)).collect();
+    match parse(&format!("# {plain}\n")) {
+        Ok(_) => plain,
+        Err(_) => "Policy".to_owned(),
+    }
+}
+
 fn page(asked: Asked<'_>, sentences: &[Sentence], places: &[Kept]) -> English {
-    let mut text = format!("# {}\n\n", asked.title.replace(['\n', '`'], ""));
+    let mut text = format!("# {}\n\n", title(asked.title));
     let is_rest = |it: &&Sentence| it.deed == Deed::EverythingElse;
     let mut lines: Vec<String> = Vec::new();
     let all = asked.added.iter().chain(sentences.iter().filter(|it| !is_rest(it)));

@@ -124,8 +124,6 @@ pub struct PlaceRow {
 
 /// The servers that come with the program, which a *may* covers without naming them.
 pub const BUILT_IN_SERVERS: [&str; 4] = ["filesystem", "git", "fetch", "shell"];
-/// Those of them that are free in the sandbox.
-pub const CONTAINED_SERVERS: [&str; 3] = ["filesystem", "git", "shell"];
 /// The server and the tool that run commands.
 pub const SHELL: (&str, &str) = ("shell", "run_command");
 

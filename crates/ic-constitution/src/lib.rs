@@ -23,5 +23,5 @@ pub mod word;
 pub use compile::{Compiled, Note, Rule, Tool, compile};
 pub use fault::{Fault, Faults};
 pub use grammar::Verb;
-pub use parse::{Constitution, Kept, parse};
+pub use parse::{Constitution, Free, Kept, Stated, parse, proposed, stated};
 pub use sentence::{Deed, Directory, HostPlace, NamePlace, Place, Sentence, With};

@@ -6,6 +6,7 @@
 mod clause;
 mod offer;
 mod place;
+mod stated;
 
 use ic_policy::Effect;
 use ic_types::{Json, JsonLimits};
@@ -16,6 +17,7 @@ use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
 use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
 use clause::{Clauses, Stuck};
+pub use stated::{FREE_MAX, Free, Stated, proposed, stated};
 
 /// The most sentences of a constitution.
 pub const SENTENCES_MAX: usize = 10_000;
@@ -250,6 +252,7 @@ fn read(words: &[Word]) -> Result<Understood, Option<Stuck>> {
     let mut clauses = Clauses::new(rest, words.last());
     let deed = clauses.deed(form.subject == Subject::Deed).map_err(Some)?;
     let (place, mut with) = clauses.rest(&deed).map_err(Some)?;
+    clauses.check_objects(form.effect, &place).map_err(Some)?;
     if form.effect == Effect::Allow {
         clauses.limit_to_named_remotes(&deed, &mut with).map_err(Some)?;
     }

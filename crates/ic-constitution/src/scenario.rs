@@ -1,12 +1,16 @@
-//! Scenarios at the border of every sentence's place: inside, beside, and under a name with the same prefix.
+//! Scenarios at the border of every sentence's place: inside, beside, and under a name with the same prefix;
+//! and far from all places, for sentences that name none.
 //!
 //! What they expect comes from the sentences, not from the rules, so a mistake of the compiler shows. Only the
 //! built-in servers are called. A link across a border needs a disk, and is left to who has one.
+
+use std::collections::HashSet;
 
 use ic_policy::{DomainPattern, Effect};
 use ic_types::{Json, Object, Role, ServerName, ToolName};
 
 use crate::compile::{Compiled, Subject, SubjectPlace};
+use crate::english::Given;
 use crate::parse::Constitution;
 use crate::sentence::{Deed, Directory, HostPlace, Place, Sentence};
 
@@ -19,6 +23,8 @@ pub struct Scenario {
     pub server: ServerName,
     /// The tool.
     pub tool: ToolName,
+    /// The role that it is about, if it was made for one.
+    pub role: Option<Role>,
     /// The arguments.
     pub arguments: Object,
     /// `allow`, `escalate`, `deny` or `not-allow`.
@@ -29,17 +35,31 @@ pub struct Scenario {
 
 /// The most scenarios of a policy.
 pub const SCENARIOS_MAX: usize = 2000;
+/// A directory that no sentence names.
+const ELSEWHERE: &str = "/ironcurtain-elsewhere";
 const FILE: &str = "ironcurtain-scenario.txt";
 
 /// Returns the scenarios of a constitution.
 pub fn scenarios(constitution: &Constitution, compiled: &Compiled) -> Vec<Scenario> {
+    // What stands in blocks of rules is not what the sentences say, and may be asked before them.
+    let kept: Vec<Given> = compiled.kept.iter().filter_map(|it| Given::of(&it.rule)).collect();
     let mut scenarios: Vec<Scenario> = Vec::new();
+    let mut known: HashSet<(ToolName, String)> = HashSet::new();
     for sentence in &constitution.sentences {
         for scenario in of_sentence(sentence, compiled) {
-            let is_known = scenarios
-                .iter()
-                .any(|it| it.tool == scenario.tool && it.arguments == scenario.arguments);
-            if !is_known && scenarios.len() < SCENARIOS_MAX {
+            if scenarios.len() == SCENARIOS_MAX {
+                return scenarios;
+            }
+            let is_kept = |rule: &Given| {
+                let (server, tool) = (scenario.server.as_str(), scenario.tool.as_str());
+                scenario.role.is_none_or(|role| rule.is_about(role, server, tool))
+            };
+            let is_more = compiled.restricts_beside(&scenario.server, &scenario.tool);
+            if is_more || kept.iter().any(is_kept) {
+                continue;
+            }
+            let arguments = Json::from(scenario.arguments.clone()).to_string();
+            if known.insert((scenario.tool.clone(), arguments)) {
                 scenarios.push(scenario);
             }
         }
@@ -64,6 +84,17 @@ fn of_sentence(sentence: &Sentence, compiled: &Compiled) -> Vec<Scenario> {
             }
         }
         Place::Hosts(all) => {
+            let is_far = |it: &HostPlace| match it {
+                HostPlace::Pattern(pattern) => pattern.to_string() == "*",
+                HostPlace::Local => true,
+                HostPlace::List(_) => false,
+            };
+            if roles.contains(&Role::FetchUrl) && all.iter().any(is_far) {
+                scenarios
+                    .extend(far_hosts().filter_map(|(what, host)| {
+                        host_scenario(what, host, (sentence, compiled))
+                    }));
+            }
             let patterns = all.iter().filter_map(|it| match it {
                 HostPlace::Pattern(pattern) => Some(pattern),
                 HostPlace::Local | HostPlace::List(_) => None,
@@ -77,9 +108,26 @@ fn of_sentence(sentence: &Sentence, compiled: &Compiled) -> Vec<Scenario> {
                 );
             }
         }
-        Place::Unsaid | Place::Anywhere | Place::Elsewhere | Place::Unnamed | Place::Names(_) => {}
+        Place::Unsaid | Place::Anywhere | Place::Elsewhere => {
+            let at = Directory::At(ELSEWHERE.to_owned());
+            scenarios.extend(roles.iter().filter_map(|role| {
+                file_scenario(*role, "far from all directories", &at, (sentence, compiled))
+            }));
+            if roles.contains(&Role::FetchUrl) {
+                scenarios
+                    .extend(far_hosts().filter_map(|(what, host)| {
+                        host_scenario(what, host, (sentence, compiled))
+                    }));
+            }
+        }
+        Place::Unnamed | Place::Names(_) => {}
     }
     scenarios
+}
+
+/// Returns a public host and a local one that no sentence names.
+fn far_hosts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [("a public host", "ironcurtain.example"), ("this machine", "127.0.0.1")].into_iter()
 }
 
 /// Returns directories inside, beside and near a directory of the home or the root.
@@ -122,12 +170,12 @@ fn file_scenario(
     if with_content {
         arguments.insert("content", Json::from("x"));
     }
-    Some(scenario(sentence, effect, (what, &path), (server, tool, arguments)))
+    Some(scenario(sentence, (role, effect), (what, &path), (server, tool, arguments)))
 }
 
 fn scenario(
     sentence: &Sentence,
-    effect: Effect,
+    (role, effect): (Role, Effect),
     (what, value): (&str, &str),
     (server, tool, arguments): (ServerName, ToolName, Object),
 ) -> Scenario {
@@ -135,11 +183,15 @@ fn scenario(
         description: format!("line {}: {what}: {tool} {value}", sentence.line),
         server,
         tool,
+        role: Some(role),
         arguments,
         expected: effect.as_str().to_owned(),
         reasoning: format!("At the border of: {}", sentence.text),
     }
 }
+
+/// A port that no scheme has by itself.
+const PORT: u16 = 8443;
 
 /// Returns hosts that a pattern holds for, and hosts near it.
 fn host_borders(pattern: &DomainPattern) -> Vec<(&'static str, String)> {
@@ -150,11 +202,13 @@ fn host_borders(pattern: &DomainPattern) -> Vec<(&'static str, String)> {
         Some(name) if is_name(name) => vec![
             ("the host itself", name.to_owned()),
             ("a subdomain", format!("ironcurtain.{name}")),
+            ("another port", format!("{name}:{PORT}")),
             ("a name with the same ending", format!("ironcurtain{name}")),
         ],
         None if is_name(host) => vec![
             ("the host", host.to_owned()),
             ("a subdomain", format!("ironcurtain.{host}")),
+            ("another port", format!("{host}:{PORT}")),
             ("a name with the same ending", format!("ironcurtain-{host}")),
             ("a name with the same beginning", format!("{host}.ironcurtain.example")),
         ],
@@ -175,5 +229,5 @@ fn host_scenario(
     let mut arguments = Object::new();
     let url = format!("https://{host}/");
     arguments.insert("url", url.as_str());
-    Some(scenario(sentence, effect, (what, &url), (server, tool, arguments)))
+    Some(scenario(sentence, (Role::FetchUrl, effect), (what, &url), (server, tool, arguments)))
 }

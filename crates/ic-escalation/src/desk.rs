@@ -7,7 +7,7 @@
 //! Escalation + Ticket ─Question::of─▶ Question ─Desk::raise─▶ Waiting ─outcome─▶ Outcome ─▶ Escalation::settle
 //! ```
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 
 use ic_home::{FileError, random};
@@ -233,16 +233,7 @@ impl fmt::Debug for Withdrawal {
 
 /// Makes an id for a question: a random UUID.
 pub fn new_escalation_id() -> io::Result<EscalationId> {
-    let mut bytes = random::bytes::<16>()?;
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    (*version, *variant) = (*version & 0x0f | 0x40, *variant & 0x3f | 0x80);
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").ok();
-    }
+    let id = uuid::Builder::from_random_bytes(random::bytes::<16>()?).into_uuid();
+    let text = id.hyphenated().to_string();
     text.parse().map_err(|_| io::Error::other("an id of hexadecimal digits is not a valid id"))
 }

@@ -6,6 +6,7 @@
 //! never shortened: what carries data out may stand in the middle of it. Colours
 //! and widths are the business of whoever prints.
 
+mod deed;
 mod kept;
 mod petition;
 mod push;
@@ -17,6 +18,8 @@ pub use petition::{headline, is_petition};
 
 /// The longest value that is shown whole, in characters.
 const VALUE_CHARS_MAX: usize = 160;
+/// How much is shown of a value that is named beside what is asked about, in characters.
+const BRIEF_CHARS_MAX: usize = 60;
 /// The longest name of an argument that is shown whole, in characters.
 const NAME_CHARS_MAX: usize = 40;
 /// How many values, arguments or lines of a difference are shown.
@@ -54,6 +57,7 @@ pub fn show(
     now: Timestamp,
 ) -> Vec<String> {
     let mut lines = vec![headline(request)];
+    lines.extend(deed::line(request));
     lines.extend(cause_lines(request, view));
     lines.extend(petition::word_lines(request));
     for (role, values) in request.resolved.iter() {
@@ -174,6 +178,11 @@ fn holds_address(json: &Json) -> bool {
         Json::Object(object) => object.iter().any(|(_, it)| holds_address(it)),
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
     }
+}
+
+/// Shows a value that is not asked about any more, in few letters.
+pub(crate) fn brief(json: &Json) -> String {
+    short(&json.to_string(), BRIEF_CHARS_MAX, visible)
 }
 
 /// Shows a text as JSON on one line, shortened unless everything is to be shown.

@@ -29,7 +29,7 @@ const CONTENT: [&str; 14] = [
 /// The name of an argument that holds a list of texts and what replaces them.
 const EDITS: &str = "edits";
 /// Roles of content.
-const CONTENT_ROLES: [Role; 2] = [Role::CommitMessage, Role::EmailBody];
+pub(crate) const CONTENT_ROLES: [Role; 2] = [Role::CommitMessage, Role::EmailBody];
 /// Words for what a push does beyond adding to a branch, written as [`CONTENT`] is.
 const BEYOND: [&str; 9] = [
     "all",
@@ -111,7 +111,7 @@ pub(crate) fn is_push_beyond_a_branch(call: &ResolvedCall) -> bool {
 }
 
 /// Returns whether an argument without a role is plainly content.
-fn is_content(name: &str, value: &Json) -> bool {
+pub(crate) fn is_content(name: &str, value: &Json) -> bool {
     let name = plain(name);
     let is_text = |name: &str, value: &Json| {
         CONTENT.contains(&plain(name).as_str()) && matches!(value, Json::String(_))

@@ -40,6 +40,8 @@ pub struct Grant {
     expires_at: Timestamp,
     /// How many calls are left, if they are counted.
     left: Option<u64>,
+    /// How many calls it has answered.
+    used: u64,
 }
 
 /// The name of a grant.
@@ -88,6 +90,7 @@ impl Ground {
             created_at: now,
             expires_at: terms.expires_at,
             left: terms.count,
+            used: 0,
         })
     }
 }
@@ -138,8 +141,9 @@ impl Grant {
         self.left.is_some()
     }
 
-    /// Takes one call off the count.
+    /// Takes one call off the count, and counts it.
     pub(crate) fn spend(&mut self) {
+        self.used = self.used.saturating_add(1);
         self.left = self.left.map(|left| left.saturating_sub(1));
     }
 
@@ -216,6 +220,9 @@ impl Grant {
         object.insert("expiresAt", self.expires_at.to_string());
         if let Some(left) = self.left {
             object.insert("count", left);
+        }
+        if self.used != 0 {
+            object.insert("used", self.used);
         }
         Json::Object(object)
     }

@@ -64,6 +64,8 @@ pub struct GrantRecord {
     pub expires_at: Timestamp,
     /// How many calls are left, if they are counted.
     pub left: Option<u64>,
+    /// How many calls it has answered.
+    pub used: u64,
     /// The record as it stands.
     json: Json,
 }
@@ -154,9 +156,12 @@ impl Grants {
         let covers = |grant: &&mut Grant| grant.covers(escalation, ticket);
         let grant = in_force.iter_mut().find(covers)?;
         let id = grant.id().clone();
-        if grant.is_counted() {
-            grant.spend();
-            self.write(&in_force).ok()?;
+        grant.spend();
+        let is_counted = grant.is_counted();
+        let written = self.write(&in_force);
+        if is_counted {
+            // SECURITY: a count that is not written down could be spent again.
+            written.ok()?;
         }
         Some((Answer::by_grant(escalation, ticket), id))
     }
@@ -289,6 +294,13 @@ fn parse_record(json: Json) -> Result<GrantRecord, DocumentFault> {
             Some(count) => {
                 let left = crate::document::whole(&count);
                 Some(left.ok_or(wrong("count", "a whole number"))?)
+            }
+        },
+        used: match fields.take_optional("used") {
+            None => 0,
+            Some(used) => {
+                let used = crate::document::whole(&used);
+                used.ok_or(wrong("used", "a whole number"))?
             }
         },
         json,

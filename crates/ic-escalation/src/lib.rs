@@ -16,7 +16,8 @@
 //! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
 //! desk that is a directory), [`board`] (the answering side) and [`ending`] (how a question ended), [`registry`] and [`presence`] (who is
 //! there), [`numbers`], [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
-//! [`display`] (what a person sees).
+//! [`display`] (what a person sees), [`earlier`] (what was asked before), [`user_context`] and [`approver`]
+//! (what a person's own message answers).
 //!
 //! # Invariants
 //!
@@ -26,11 +27,13 @@
 //! - A grant is computed from what one call named; nothing in a file can make one, or make one wider.
 //! - Nothing an agent wrote reaches a person's eyes but through [`visible`](fn@ic_types::visible).
 
+pub mod approver;
 pub mod board;
 pub mod closed;
 pub mod desk;
 pub mod display;
 mod document;
+pub mod earlier;
 pub mod ending;
 mod fixed;
 pub mod grant;
@@ -43,13 +46,16 @@ pub mod rendezvous;
 pub mod request;
 pub mod response;
 pub mod scope;
+pub mod user_context;
 
+pub use approver::{Approver, Intent, IntentJudge, Judged, Judging, Opinion};
 pub use board::{AnswerError, Board, Pending, Receipt, Reply, Told, Waiters};
 pub use closed::Closed;
 pub use desk::{
     Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal, new_escalation_id,
 };
 pub use document::DocumentFault;
+pub use earlier::{Covered, Earlier};
 pub use ending::Ending;
 pub use grant::{Grant, GrantId};
 pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
@@ -61,3 +67,6 @@ pub use rendezvous::{Clerk, Ended, FileDesk, Ticks};
 pub use request::{AskedCause, Request, RequestError};
 pub use response::ResponseFault;
 pub use scope::{Scope, ScopeKind};
+pub use user_context::UserContext;
+
+pub use ic_intent::{Message, Source};

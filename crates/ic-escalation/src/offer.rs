@@ -15,7 +15,7 @@ use crate::closed::Closed;
 use crate::document::list;
 use crate::fixed::{self, Fixed};
 use crate::request::Request;
-use crate::scope::{Resource, Scope, ScopeKind};
+use crate::scope::{Names, Resource, Scope, ScopeKind};
 
 /// How long a grant lasts if nobody says otherwise.
 pub const LIFETIME: Duration = Duration::from_hours(1);
@@ -332,6 +332,29 @@ impl Wish {
         }
         lines.push(end);
         lines
+    }
+
+    /// Returns whether the grant would have approved `request`, as far as the request says it.
+    ///
+    /// For telling only: what is granted is compared with the call itself, and never by this.
+    pub fn would_cover(&self, request: &Request) -> bool {
+        let Self { choice: Choice { server, tool, scopes, only }, terms } = self;
+        let is_within = |(role, scope): &(Role, Scope)| {
+            let Some(Json::Array(values)) = request.resolved.get(role.as_str()) else {
+                return false;
+            };
+            let mut resources = values.iter().map(|it| Resource::of_json(*role, tool, it));
+            !values.is_empty()
+                && resources.all(|it| it.is_some_and(|it| scope.covers(&it, Names::Any)))
+        };
+        let has_scope = |role: &Role| scopes.iter().any(|(other, _)| other == role);
+        request.server == *server
+            && request.tool == *tool
+            && request.created_at < terms.expires_at
+            && request.causes.iter().all(|it| !it.roles.is_empty())
+            && request.escalated_roles.iter().all(has_scope)
+            && scopes.iter().all(is_within)
+            && request.grantable.as_ref().is_some_and(|it| it.only == *only)
     }
 
     /// Returns what is written in the answer.

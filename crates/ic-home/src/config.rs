@@ -66,6 +66,8 @@ pub struct Config {
     pub audit_mib_max: u64,
     /// `autoApprove.enabled`.
     pub auto_approve: bool,
+    /// `autoApprove.literal`.
+    pub auto_approve_literal: bool,
     /// `confinement`.
     pub confinement: Confinement,
     /// `agent`, for agents of others.
@@ -134,8 +136,38 @@ pub struct AgentConfig {
     pub budget: AgentBudget,
     /// Sessions of agents of others at the same time.
     pub concurrent_sessions_max: u64,
+    /// What holds it.
+    pub backend: BackendChoice,
     /// Logins: tokens, or paths of the agents' own files.
     pub logins: BTreeMap<String, ApiKey>,
+}
+
+/// What holds an agent of others.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BackendChoice {
+    /// The cage of this machine.
+    Cage,
+    /// A container.
+    Docker,
+}
+
+impl BackendChoice {
+    /// Finds the one of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "cage" => Some(Self::Cage),
+            "docker" => Some(Self::Docker),
+            _ => None,
+        }
+    }
+
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cage => "cage",
+            Self::Docker => "docker",
+        }
+    }
 }
 
 /// What a session of another agent may use; `None` means unlimited.
@@ -251,6 +283,7 @@ impl Config {
             audit_sync: read.value("audit.sync", AuditSync::of)?,
             audit_mib_max: read.whole("audit.maxMiB")?,
             auto_approve: read.value("autoApprove.enabled", value::switch)?,
+            auto_approve_literal: read.value("autoApprove.literal", value::switch)?,
             confinement: read.value("confinement", Confinement::of)?,
             agent: read.agent()?,
             docker: read.docker()?,
@@ -276,6 +309,10 @@ impl Reader<'_> {
                 cost_usd_max: self.decimal_or_off("agent.budget.maxEstimatedCostUsd")?,
             },
             concurrent_sessions_max: self.whole("agent.maxConcurrentSessions")?,
+            backend: self.value("agent.backend", |it| {
+                let found = it.as_str().and_then(BackendChoice::of);
+                found.ok_or_else(|| "it is no backend".to_owned())
+            })?,
             logins: logins.map(|(agent, login)| (agent.to_owned(), login.clone())).collect(),
         })
     }

@@ -254,6 +254,28 @@ pub fn create_new_dir(path: impl AsRef<Path>) -> Result<(), FileError> {
     }
 }
 
+/// Gives a file or directory to a user and a group; a link at its end is given, and not followed.
+pub fn give(path: impl AsRef<Path>, (user, group): (u32, u32)) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+    let given = rustix::fs::chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+    given.map_err(|errno| FileError::system(Doing::Write, path, errno))
+}
+
+/// Lets everybody who can get to a file or directory of ours read it; a link at its end is an error.
+pub fn show_others(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let failed = |errno: Errno| FileError::system(Doing::SetMode, path, errno);
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+    let stat = rustix::fs::fstat(&fd).map_err(failed)?;
+    let mode = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH,
+        _ => Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH,
+    };
+    rustix::fs::fchmod(&fd, mode).map_err(failed)
+}
+
 /// Removes the file at `path`; that nothing is there is fine.
 pub fn remove(path: impl AsRef<Path>) -> Result<(), FileError> {
     let path = path.as_ref();

@@ -185,6 +185,11 @@ impl Home {
         self.session(id).join("grants.json")
     }
 
+    /// Returns the file with what the person who runs a session said last.
+    pub fn user_context(&self, id: &SessionId) -> PathBuf {
+        self.session(id).join("user-context.json")
+    }
+
     /// Returns the directory in which running sessions are listed.
     pub fn registry(&self) -> PathBuf {
         self.at("registry")
@@ -210,6 +215,11 @@ impl Home {
         self.registry().join(format!("session-{id}.json"))
     }
 
+    /// Returns the lock of the listener, of which there is one at a time; it says which process that is.
+    pub fn listener_lock(&self) -> PathBuf {
+        self.at("escalation-listener.lock")
+    }
+
     /// Returns the lock that says that somebody at process `pid` answers questions.
     pub fn desk_lock(&self, pid: u32) -> PathBuf {
         self.registry().join(format!("desk-{pid}.lock"))
@@ -218,6 +228,11 @@ impl Home {
     /// Returns the directory of the locks by which sessions wait for each other's calls.
     pub fn locks(&self) -> PathBuf {
         self.at("locks")
+    }
+
+    /// Returns the directory of the answers that the compiler has paid for.
+    pub fn compiler_answers(&self) -> PathBuf {
+        self.at("compiler")
     }
 
     /// Returns the directory of our own logs.

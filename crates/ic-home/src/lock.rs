@@ -1,12 +1,13 @@
 //! Locks between processes: one holder at a time, let go when the holder ends, however it ends.
 //!
 //! The lock is on an open file, so a process that is killed leaves no stale lock behind; the file
-//! itself stays, empty. A lock does not stop a program that does not ask for it.
+//! itself stays. A lock does not stop a program that does not ask for it.
 
 #![expect(clippy::disallowed_types, reason = "a lock is held by an open file")]
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -21,7 +22,7 @@ const ATTEMPTS_MAX: usize = 64;
 #[derive(Debug)]
 #[must_use = "a lock that is dropped is let go"]
 pub struct Lock {
-    _file: File,
+    file: File,
     path: PathBuf,
 }
 
@@ -72,6 +73,13 @@ impl Lock {
         }
     }
 
+    /// Writes into the lock file, in the place of what is there: who holds it, for people who wonder.
+    pub fn note(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let failed = |source: io::Error| FileError::system(Doing::Write, &self.path, source);
+        self.file.set_len(0).map_err(failed)?;
+        self.file.write_all_at(bytes, 0).map_err(failed)
+    }
+
     /// Returns the path of the lock file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -95,7 +103,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             if is_still_at(&file, path).map_err(failed)? {
-                return Ok(Some(Self { _file: file, path: path.to_owned() }));
+                return Ok(Some(Self { file, path: path.to_owned() }));
             }
         }
         Err(failed(io::Error::other("the lock file keeps being replaced")))

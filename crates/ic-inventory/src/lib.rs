@@ -8,7 +8,8 @@
 //! Nothing is started here, nothing is asked of a server, and no call is judged.
 //!
 //! Reading order: [`servers_file`] (what the user wrote), [`header`] and [`asks`] (parts of an entry),
-//! [`tool`] (what a server says it offers), [`pins`] (what was trusted).
+//! [`tool`] (what a server says it offers), [`draft`] and [`guess`] (what its arguments may mean), [`pins`] (what
+//! was trusted).
 //!
 //! # Invariants
 //!
@@ -16,6 +17,8 @@
 //! - What is not what was trusted is not taken for it: a pin holds the server's identity and each tool's digest.
 
 pub mod asks;
+pub mod draft;
+pub mod guess;
 pub mod header;
 pub mod pins;
 pub mod servers_file;

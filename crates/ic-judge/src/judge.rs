@@ -39,12 +39,22 @@ pub struct Judge {
     pub heads: Heads,
     /// The directories in which agents of earlier sessions could write.
     pub earlier: Vec<CanonicalPath>,
+    /// What an agent in a container calls the sandbox, if it is in one.
+    pub seen_as: Option<&'static str>,
 }
 
 impl Judge {
     /// Makes a judge that knows nothing of commits and of earlier sessions.
     pub fn new((policy, bounds): (Policy, Bounds), orders: Orders, home: AbsolutePath) -> Self {
-        Self { policy, bounds, home, orders, heads: Heads::default(), earlier: Vec::new() }
+        Self {
+            policy,
+            bounds,
+            home,
+            orders,
+            heads: Heads::default(),
+            earlier: Vec::new(),
+            seen_as: None,
+        }
     }
 
     /// Resolves and judges one call.
@@ -67,7 +77,7 @@ impl Judge {
         call: ToolCall,
         bringing: Bringing<'_>,
     ) -> Result<Verdict, ToolCall> {
-        if CallMethod::of(call.tool.as_str()).is_some() {
+        if CallMethod::of(call.tool.as_str()).is_some() || self.orders.is_being_read() {
             return Err(call);
         }
         let disk = CachedDisk::default();
@@ -108,6 +118,13 @@ impl Judge {
         let call = self.resolve(call);
         let findings = explain(&self.policy, &self.bounds, &call);
         (call, findings)
+    }
+
+    /// The same by names and rules alone, for what is said about a policy: what the user's configuration and the
+    /// commits of repositories name takes time to read, and is left out.
+    pub fn explain_by_name(&self, call: ToolCall) -> Vec<Finding> {
+        let resolver = Resolver { orders: None, ..self.resolver(&RealDisk) };
+        explain(&self.policy, &self.bounds, &self.resolve_by(&resolver, call, Bringing::default()))
     }
 
     /// Returns the directories that `server` has to see: the sandbox, then what allow rules name.
@@ -167,9 +184,13 @@ impl Judge {
         self.resolve_on(&RealDisk, call, Bringing::default())
     }
 
-    fn resolve_on(
+    fn resolve_on(&self, disk: &dyn Disk, call: ToolCall, bringing: Bringing<'_>) -> ResolvedCall {
+        self.resolve_by(&self.resolver(disk), call, bringing)
+    }
+
+    fn resolve_by(
         &self,
-        disk: &dyn Disk,
+        resolver: &Resolver<'_>,
         call: ToolCall,
         Bringing { brought, named }: Bringing<'_>,
     ) -> ResolvedCall {
@@ -180,12 +201,12 @@ impl Judge {
             reason: reason.to_owned(),
         });
         let besides = Besides { fault, brought, named };
-        self.resolver(disk).resolve_with(&self.policy, call, besides)
+        resolver.resolve_with(&self.policy, call, besides)
     }
 
     fn resolver<'a>(&'a self, disk: &'a dyn Disk) -> Resolver<'a> {
         let (sandbox, orders) = (self.bounds.sandbox.as_ref(), Some(&self.orders));
-        Resolver { disk, home: &self.home, sandbox, orders }
+        Resolver { disk, home: &self.home, sandbox, orders, seen_as: self.seen_as }
     }
 }
 

@@ -115,4 +115,6 @@ fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -136,7 +136,10 @@ impl Admission {
 
 /// Checks that a query does not change what the request means.
 pub fn check_query(rules: &Rules, query: Option<&str>) -> Result<(), Refusal> {
-    let refused = |name: &String| rules.query_refused.contains(&name.to_ascii_lowercase().as_str());
+    let refused = |name: &String| {
+        let name = name.trim().to_ascii_lowercase();
+        rules.query_refused.contains(&name.as_str())
+    };
     match query.into_iter().flat_map(names).find(refused) {
         Some(name) => Err(Refusal::Query(named(&name))),
         None => Ok(()),
@@ -151,14 +154,17 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 /// Returns the name under which a query carries a credential, if it does.
 fn credential_in(query: &str) -> Option<String> {
     names(query).find(|name| {
-        let plain = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let plain: String = letters.map(|it| it.to_ascii_lowercase()).collect();
         QUERY_NAMES.contains(&plain.as_str())
     })
 }
 
 /// Returns the names in a query, decoded.
 fn names(query: &str) -> impl Iterator<Item = String> {
-    url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned())
+    // SECURITY: some servers part a query at `;` as well.
+    let parts = query.split(';').map(str::as_bytes);
+    parts.flat_map(url::form_urlencoded::parse).map(|(name, _)| name.into_owned())
 }
 
 #[cfg(test)]
@@ -245,6 +251,9 @@ mod tests {
             "oauth_token=x",
             "key",
             "x_goog_api_key=x",
+            "alt=sse;key=x",
+            "$key=x",
+            "key[]=x",
         ] {
             check(Provider::Google, &[("x-goog-api-key", "fake-key-1234")], Some(query), false);
         }
@@ -253,7 +262,13 @@ mod tests {
     #[test]
     fn a_query_does_not_replace_its_request() {
         let google = rules(Provider::Google);
-        for query in ["$httpMethod=DELETE", "%24httpHeaders=x", "$req=%7B%7D", "alt=sse&$ct=x"] {
+        for query in [
+            "$httpMethod=DELETE",
+            "%24httpHeaders=x",
+            "$req=%7B%7D",
+            "alt=sse&$ct=x",
+            "alt=sse;$req=x",
+        ] {
             assert!(check_query(google, Some(query)).is_err(), "{query}");
         }
         assert!(check_query(google, Some("alt=sse&prettyPrint=false")).is_ok());

@@ -89,6 +89,26 @@ fn judge(gate: &Gate, line: &Line, parts: hyper::http::request::Parts) -> Result
     Ok(Judged { route, admission, query, headers: parts.headers, permit })
 }
 
+/// Returns what is asked of the provider.
+fn target(route: &Route, query: Option<&str>) -> String {
+    match query {
+        Some(query) => format!("{}?{query}", route.path.as_str()),
+        None => route.path.as_str().to_owned(),
+    }
+}
+
+/// Returns what the head of a request becomes, without the key.
+#[cfg(test)]
+pub(crate) fn head(
+    gate: &Gate,
+    line: &Line,
+    parts: hyper::http::request::Parts,
+) -> Result<(String, HeaderMap), Refusal> {
+    let Judged { route, query, headers, .. } = judge(gate, line, parts)?;
+    let headers = headers::outgoing(gate.rules(), &headers, gate.named(), &|_| {});
+    Ok((target(&route, query.as_deref()), headers))
+}
+
 /// Checks that the request is for the host that was connected to, whichever way it says so.
 fn check_authority(line: &Line, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let is_host = |text: &str| {
@@ -139,17 +159,14 @@ async fn go_on(
     body: Incoming,
 ) -> Result<Response<Reply>, Refusal> {
     let Judged { route, admission, query, headers, permit } = judged;
-    let bytes = read(body).await?;
+    let (bytes, _room) = read(gate, body).await?;
     let rules = gate.rules();
     let checked = check_body(gate, &route, bytes).await?;
     gate.account().check()?;
     let notice = |text: &str| gate.ledger().noticed(text);
     let mut draft = Draft {
         method: if checked.is_some() { Method::POST } else { Method::GET },
-        path: match &query {
-            Some(query) => format!("{}?{query}", route.path.as_str()),
-            None => route.path.as_str().to_owned(),
-        },
+        path: target(&route, query.as_deref()),
         headers: headers::outgoing(rules, &headers, gate.named(), &notice),
         body: Bytes::new(),
     };
@@ -215,18 +232,18 @@ async fn check_body(
         Purpose::List => return Err(Refusal::Body),
         Purpose::Complete(format) | Purpose::Count(format) => format,
     };
-    let (gate, model) = (Arc::clone(gate), route.model.clone());
+    let (waiting, gate, model) = (gate, Arc::clone(gate), route.model.clone());
     let n_bytes = bytes.len();
     let check = move || {
         let (rules, allow_keys) = (gate.rules(), gate.allow_keys());
         Expected { rules, format, allow_keys, model: model.as_deref() }.check(&bytes)
     };
-    let checked = match n_bytes < limits::ASIDE_BYTES {
-        true => check(),
-        false => match tokio::task::spawn_blocking(check).await {
-            Ok(checked) => checked,
-            Err(_) => Err(Refusal::Malformed("it could not be checked".to_owned())),
-        },
+    let checked = if n_bytes < limits::ASIDE_BYTES {
+        check()
+    } else {
+        let _place = waiting.check_permit().await;
+        let checking = tokio::task::spawn_blocking(check).await;
+        checking.unwrap_or_else(|_| Err(Refusal::Malformed("it could not be checked".to_owned())))
     };
     checked.map(Some)
 }
@@ -289,21 +306,26 @@ fn pass_on(
 }
 
 /// Reads a body that is wanted; one that is too long is read to its end, and refused.
-async fn read(mut body: Incoming) -> Result<Vec<u8>, Refusal> {
+///
+/// What it returns beside the body holds the room that the body takes.
+async fn read(gate: &Gate, mut body: Incoming) -> Result<(Vec<u8>, OwnedSemaphorePermit), Refusal> {
     let reading = async {
         let mut whole = Vec::new();
+        let mut room = gate.body_permit(0)?;
         while let Some(frame) = body.frame().await {
             // What comes behind a body is dropped.
             let Ok(bytes) = frame.map_err(|_| Refusal::CutShort)?.into_data() else { continue };
             if body::BYTES_MAX < whole.len() + bytes.len() {
                 return Err(Refusal::TooLong(body::BYTES_MAX));
             }
+            let n_bytes = whole.len() + bytes.len();
+            room.merge(gate.body_permit(n_bytes.saturating_sub(room.num_permits() << 10))?);
             whole.extend_from_slice(&bytes);
         }
-        Ok(whole)
+        Ok((whole, room))
     };
     let read = timeout(limits::BODY, reading).await.unwrap_or(Err(Refusal::CutShort));
-    if let Err(Refusal::TooLong(_)) = read {
+    if let Err(Refusal::TooLong(_) | Refusal::TooMuch(_)) = read {
         drain(body).await;
     }
     read

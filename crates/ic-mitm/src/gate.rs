@@ -11,7 +11,7 @@ use ic_egress::Egress;
 use ic_home::Clock;
 use ic_home::environment::Network;
 use ic_types::{InvalidName, Provider, ServerName, locked};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::account::{Account, Budget, Earlier};
 use crate::authority::Authority;
@@ -20,7 +20,7 @@ use crate::headers::Named;
 use crate::key::RealKey;
 use crate::leaves::Leaves;
 use crate::ledger::Ledger;
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use crate::login::{Login, Paid};
 use crate::mask::Needles;
 use crate::provider::{Rules, rules};
@@ -82,6 +82,10 @@ pub struct Gate {
     account: Account,
     limits: Limits,
     requests: Arc<Semaphore>,
+    /// The room for bodies, in KiB.
+    bodies: Arc<Semaphore>,
+    /// The places for checks of long bodies.
+    checks: Semaphore,
     leaves: Leaves,
     upstream: Arc<Upstream>,
     ledger: Arc<dyn Ledger>,
@@ -135,6 +139,8 @@ impl Gate {
             account: Account::new(spec.provider, spec.budget, spec.earlier),
             limits: spec.limits,
             requests: Arc::new(Semaphore::new(spec.limits.requests_max)),
+            bodies: Arc::new(Semaphore::new(spec.limits.bodies_kib_max as usize)),
+            checks: Semaphore::new(limits::CHECKS_MAX),
             leaves: Leaves::new(spec.authority, vec![rules.host.to_owned()], spec.clock),
             upstream,
             ledger: spec.ledger,
@@ -239,6 +245,18 @@ impl Gate {
     pub(crate) fn request_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let permit = Arc::clone(&self.requests).try_acquire_owned();
         permit.map_err(|_| Refusal::TooMany(self.limits.requests_max))
+    }
+
+    /// Takes room for `n_bytes` more of a body.
+    pub(crate) fn body_permit(&self, n_bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let n_kib = u32::try_from(n_bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&self.bodies).try_acquire_many_owned(n_kib);
+        permit.map_err(|_| Refusal::TooMuch(self.limits.bodies_kib_max))
+    }
+
+    /// Waits for one of the places for checks of long bodies.
+    pub(crate) async fn check_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.checks.acquire().await.ok()
     }
 
     /// Returns the host that `authority` means, if it is the provider's, to the letter.

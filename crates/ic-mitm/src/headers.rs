@@ -188,6 +188,9 @@ mod tests {
         let headers = map(&[("anthropic-beta", "files-api-2025-04-14")]);
         let out = outgoing(rules(Provider::Anthropic), &headers, &named, &notice);
         assert!(!out.contains_key("anthropic-beta"));
+        let headers = map(&[("openai-beta", "assistants=v2,responses=experimental")]);
+        let out = outgoing(rules(Provider::OpenAi), &headers, &named, &notice);
+        assert_eq!(out["openai-beta"], "responses=experimental");
     }
 
     #[test]

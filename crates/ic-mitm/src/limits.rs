@@ -11,14 +11,20 @@ pub struct Limits {
     pub connections_max: usize,
     /// Requests that are under way.
     pub requests_max: usize,
+    /// How many KiB the bodies of requests may take at once.
+    pub bodies_kib_max: u32,
     /// How long open requests have when the session ends.
     pub grace: Duration,
 }
 
 impl Limits {
     /// What suits one agent with its helpers.
-    pub const SESSION: Self =
-        Self { connections_max: 512, requests_max: 256, grace: Duration::from_secs(2) };
+    pub const SESSION: Self = Self {
+        connections_max: 512,
+        requests_max: 256,
+        bodies_kib_max: 256 << 10,
+        grace: Duration::from_secs(2),
+    };
 }
 
 /// Until a client has said what it wants.
@@ -49,5 +55,7 @@ pub(crate) const SHARED_MAX: usize = 96;
 pub(crate) const IDLE_CONNECTIONS_MAX: usize = 32;
 /// A body from which on it is checked on another thread.
 pub(crate) const ASIDE_BYTES: usize = 256 << 10;
+/// How many long bodies are checked at once; read, a body takes many times its size.
+pub(crate) const CHECKS_MAX: usize = 2;
 /// How many values of a header, and models, are remembered.
 pub(crate) const REMEMBERED_MAX: usize = 256;

@@ -26,6 +26,8 @@ pub struct Meter {
     usage: Usage,
     uncached: u64,
     has_usage: bool,
+    /// Whether the stream is none.
+    is_broken: bool,
     n_bytes: u64,
 }
 
@@ -53,7 +55,15 @@ impl Meter {
             true => Reading::Events(Parser::default()),
             false => Reading::Whole(Vec::new()),
         };
-        Self { fields, reading, usage: Usage::default(), uncached: 0, has_usage: false, n_bytes: 0 }
+        Self {
+            fields,
+            reading,
+            usage: Usage::default(),
+            uncached: 0,
+            has_usage: false,
+            is_broken: false,
+            n_bytes: 0,
+        }
     }
 
     /// Takes the next bytes.
@@ -65,10 +75,16 @@ impl Meter {
                 true => whole.extend_from_slice(bytes),
                 false => self.reading = Reading::Lost,
             },
-            Reading::Events(parser) => match parser.feed(bytes) {
-                Ok(events) => events.iter().for_each(|event| self.read(event.data.as_bytes())),
-                Err(_) => self.reading = Reading::Lost,
-            },
+            Reading::Events(parser) => {
+                if let Ok(events) = parser.feed(bytes) {
+                    for event in &events {
+                        self.read(event.data.as_bytes());
+                    }
+                } else {
+                    // Figures that came before are not those of the whole, wherever the stream was cut.
+                    (self.reading, self.is_broken) = (Reading::Lost, true);
+                }
+            }
         }
     }
 
@@ -77,7 +93,7 @@ impl Meter {
         if let Reading::Whole(whole) = std::mem::replace(&mut self.reading, Reading::Lost) {
             self.read(&whole);
         }
-        match (self.has_usage, is_success) {
+        match (self.has_usage && !self.is_broken, is_success) {
             (true, _) => Metered { usage: self.usage, is_estimated: false },
             // Providers do not charge for what they refuse.
             (false, false) => Metered { usage: Usage::default(), is_estimated: false },
@@ -233,13 +249,18 @@ mod tests {
 
     #[test]
     fn an_answer_without_figures_is_charged_by_its_size() {
-        for answer in
-            ["data: {\"text\":\"hello\"}\n\n", "garbage", "data: {\"usage\":\n\n", "data: \u{0}"]
-        {
+        for answer in [
+            b"data: {\"text\":\"hello\"}\n\n".as_slice(),
+            b"garbage",
+            b"data: {\"usage\":\n\n",
+            b"data: \0",
+            b"data: {\"usage\":{\"output_tokens\":1}}\n\ndata: \xff\n\n",
+        ] {
             let mut meter = Meter::new(fields(Shape::Messages), true);
-            meter.feed(answer.as_bytes());
+            answer.chunks(40).for_each(|it| meter.feed(it));
+            let shown = String::from_utf8_lossy(answer);
             let metered = meter.finish(300, true);
-            assert!(metered.is_estimated, "{answer}");
+            assert!(metered.is_estimated, "{shown}");
             assert_eq!(metered.usage.prompt, 100);
             assert_eq!(metered.usage.completion, (answer.len() as u64).div_ceil(3));
         }

@@ -218,7 +218,8 @@ mod tests {
         {
             check(Provider::OpenAi, &Method::POST, path, None);
         }
-        check(Provider::Anthropic, &Method::POST, &format!("/v1/models/{}", "a".repeat(600)), None);
+        let long = format!("/v1/models/{}", "a".repeat(600));
+        check(Provider::Anthropic, &Method::GET, &long, None);
     }
 
     #[test]

@@ -107,6 +107,9 @@ pub enum Refusal {
     /// Too many requests run at once.
     #[error("more than {0} requests at once")]
     TooMany(usize),
+    /// The bodies that are under way are too long together.
+    #[error("the requests that are under way are longer than {0} KiB together")]
+    TooMuch(u32),
     /// The log cannot be written.
     #[error("the audit log cannot be written, so nothing is sent")]
     Unrecorded,
@@ -141,6 +144,7 @@ impl Refusal {
             | Self::Budget(_)
             | Self::Login { .. }
             | Self::TooMany(_)
+            | Self::TooMuch(_)
             | Self::Unrecorded
             | Self::Redirected => StatusCode::FORBIDDEN,
         }
@@ -209,6 +213,7 @@ mod tests {
             Refusal::Budget("x".to_owned()),
             Refusal::Login { agent: "claude-code", error: "x".to_owned() },
             Refusal::TooMany(1),
+            Refusal::TooMuch(1),
             Refusal::Unrecorded,
         ];
         for refusal in all {

@@ -76,7 +76,11 @@ async fn trial(home: &Home, clock: Arc<dyn Clock>) -> Result<(), String> {
     }
 }
 
-fn open(home: &Home, clock: Arc<dyn Clock>, provider: SocketAddr) -> Result<Arc<Gate>, String> {
+pub(crate) fn open(
+    home: &Home,
+    clock: Arc<dyn Clock>,
+    provider: SocketAddr,
+) -> Result<Arc<Gate>, String> {
     let authority = Authority::open(home, clock.now())
         .map_err(|error| format!("no certificate authority: {}", ic_types::chain(&error)))?;
     let url = format!("http://{provider}").parse();

@@ -219,11 +219,7 @@ impl Gate {
             service_fn(move |request| exchange::serve(Arc::clone(&gate), line.clone(), request));
         let io = TokioIo::new(stream);
         if is_http2 {
-            let connection = http2::Builder::new(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .max_concurrent_streams(limits::STREAMS_MAX)
-                .max_header_list_size(u32::try_from(limits::HEAD_BYTES_MAX).unwrap_or(u32::MAX))
-                .serve_connection(io, service);
+            let connection = http2_builder().serve_connection(io, service);
             let mut connection = pin!(connection);
             tokio::select! {
                 _ = connection.as_mut() => {}
@@ -233,11 +229,7 @@ impl Gate {
                 }
             }
         } else {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(None)
-                .max_headers(limits::HEADERS_MAX)
-                .serve_connection(io, service);
+            let connection = http1_builder().serve_connection(io, service);
             let mut connection = pin!(connection);
             tokio::select! {
                 _ = connection.as_mut() => {}
@@ -250,6 +242,21 @@ impl Gate {
     }
 }
 
+/// How HTTP/1.1 is spoken inside of TLS.
+fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    let builder = builder.timer(TokioTimer::new()).header_read_timeout(None);
+    builder.max_headers(limits::HEADERS_MAX).clone()
+}
+
+/// How HTTP/2 is spoken inside of TLS.
+fn http2_builder() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let bytes_max = u32::try_from(limits::HEAD_BYTES_MAX).unwrap_or(u32::MAX);
+    let builder = builder.timer(TokioTimer::new()).max_concurrent_streams(limits::STREAMS_MAX);
+    builder.max_header_list_size(bytes_max).clone()
+}
+
 /// Returns whether a listener that fails so may be asked again.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
@@ -259,3 +266,6 @@ fn is_passing(error: &io::Error) -> bool {
             | io::ErrorKind::Interrupted
     )
 }
+
+#[cfg(test)]
+mod fuzz;

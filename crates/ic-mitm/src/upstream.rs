@@ -412,3 +412,47 @@ fn is_loopback(host: &Host) -> bool {
 fn told(error: &hyper::Error) -> String {
     format!("the exchange with the provider fails: {}", ic_types::chain(error))
 }
+
+#[cfg(test)]
+mod tests {
+    use ic_egress::SystemResolver;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Unkept;
+
+    impl ic_egress::Ledger for Unkept {
+        fn opened(&self, _: &ic_egress::Connection) -> Result<(), ic_egress::LedgerError> {
+            Ok(())
+        }
+        fn refused(&self, _: &ic_egress::Refused) {}
+        fn closed(&self, _: &ic_egress::Connection, _: &ic_egress::Closed) {}
+    }
+
+    #[tokio::test]
+    async fn the_key_is_never_sent_in_the_clear_to_another_machine() {
+        for (url, is_right) in [
+            ("http://127.0.0.1:8080", true),
+            ("http://localhost:8080/v1", true),
+            ("http://provider.example", false),
+            ("http://10.0.0.1:8080", false),
+            ("http://localhost.provider.example", false),
+            ("ftp://provider.example", false),
+            ("data:,x", false),
+        ] {
+            let place = Place {
+                url: url.parse().unwrap(),
+                has_version: false,
+                ca_file: None,
+                is_named: true,
+            };
+            let resolver = Arc::new(SystemResolver::new());
+            let egress = Egress::new(resolver, Arc::new(Unkept), TaskTracker::new());
+            let server = "model-gate".parse().unwrap();
+            let made = Upstream::new(&place, server, egress, &Network::default());
+            assert_eq!(made.is_ok(), is_right, "{url}");
+        }
+    }
+}

@@ -78,6 +78,11 @@ impl Holding {
             )
     }
 
+    /// Returns whether no server starts outside of a cage, whatever this machine can do.
+    pub fn is_enforced(&self) -> bool {
+        self.mode == config::Confinement::Enforce
+    }
+
     /// Says what is in force, for the header of a session.
     pub fn header(&self) -> String {
         match (self.mode, self.confinement) {

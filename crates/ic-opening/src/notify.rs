@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ic_backend::launch;
+use ic_backend::launch::{self, Offence};
 use ic_confine::{ChildSpec, Hold, find_program};
 use ic_home::Environment;
 use ic_home::config::UserCommand;
@@ -63,7 +63,12 @@ pub fn program(
     // SECURITY: it has all of the user's rights, and would run whatever the agent wrote there.
     match launch::rewritable_by_agent(&spec, judge) {
         None => Ok(spec),
-        Some(path) => Err(format!(
+        Some(Offence::Untold(text)) => Err(format!(
+            "`notify.command` is not run: only a shell knows what its text `{}` runs, and it may be something that an \
+             agent wrote; write the path of each program out, or keep the text in a file where no agent may write",
+            text.escape_debug()
+        )),
+        Some(Offence::Rewritable(_, path)) => Err(format!(
             "`notify.command` is not run: `{path}`, which it uses, lies where the agent of this session, or of an \
              earlier one, may write; keep the program elsewhere"
         )),

@@ -17,7 +17,8 @@ use ic_policy::SandboxKind;
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_session::{
-    AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
+    AtTerminal, Description, Discretion, FastJudge, Ground, Held, OpenError, Opening,
+    SessionDirectory, SessionKind, Wait,
 };
 use ic_store::{Metadata, Sessions};
 use ic_types::{AbsolutePath, CanonicalPath, Secret, SessionName};
@@ -25,6 +26,9 @@ use ic_types::{AbsolutePath, CanonicalPath, Secret, SessionName};
 use crate::fault::Fault;
 use crate::holding::Holding;
 use crate::notify;
+use crate::thinker;
+use ic_escalation::IntentJudge;
+
 use crate::policy::{As, Loaded, NoSandbox, Wanted};
 use crate::workspace::Grounds;
 
@@ -45,6 +49,8 @@ pub struct SessionWanted<'a> {
     pub kind: SessionKind,
     /// Who acts in it.
     pub agent: &'a str,
+    /// What the agent calls the sandbox, if it is in a container.
+    pub seen_as: Option<&'static str>,
     /// What it is started for.
     pub task: Option<&'a str>,
     /// Whether calls wait for a person who is not there.
@@ -132,6 +138,7 @@ impl SessionWanted<'_> {
         let mut loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
         self.refuse_orders_of_agents(&loaded, &home, environment)?;
         loaded.judge.earlier = Grounds::directories(&home)?;
+        loaded.judge.seen_as = self.seen_as;
         loaded.roots.remember(&loaded.origin, &home)?;
         self.check_and_remember_ground(&loaded, &home, environment)?;
         loaded.keep(&home)?;
@@ -140,6 +147,7 @@ impl SessionWanted<'_> {
         let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
+        let discretion = discretion(&config, &home, environment, &mut header);
         let keys = taken(&mut config.api_keys).into_iter().flatten();
         let keys = keys.chain(login_tokens(&config));
         let sandbox = loaded.sandbox();
@@ -168,10 +176,7 @@ impl SessionWanted<'_> {
                 exceptions: exceptions(&holding, &loaded),
             },
             redactor: Arc::clone(&redactor),
-            sync: match config.audit_sync {
-                AuditSync::Group => SyncMode::Group,
-                AuditSync::Each => SyncMode::Each,
-            },
+            sync: sync_mode(config.audit_sync),
             record_bytes_max: config.audit_mib_max << 20,
             launcher: launcher.clone(),
             variables,
@@ -183,6 +188,7 @@ impl SessionWanted<'_> {
             certificates: environment.certificates(),
             shown: config.agent_shown.clone(),
             judge: loaded.judge,
+            discretion,
             servers: loaded.servers,
             wait: self.wait,
             at_terminal: self.at_terminal.clone(),
@@ -285,6 +291,40 @@ fn notifier(
     program.map_err(|warning| warnings.push(warning)).ok()
 }
 
+/// Returns what may approve because the person's own message asks for it, and says so.
+fn discretion(
+    config: &Config,
+    home: &Home,
+    environment: &Environment,
+    header: &mut Header,
+) -> Discretion {
+    let is_literal = config.auto_approve_literal;
+    let client = config
+        .auto_approve
+        .then(|| thinker::client(config.fast_model.clone(), config, home, environment));
+    let judge: Option<Arc<dyn IntentJudge>> = match client {
+        None => None,
+        Some(Ok(client)) => Some(Arc::new(FastJudge::new(Arc::new(client)))),
+        Some(Err(fault)) => {
+            header.warnings.push(format!(
+                "the auto-approver cannot ask {}, so it approves nothing by itself: {fault}",
+                config.fast_model
+            ));
+            None
+        }
+    };
+    let by = match (&judge, is_literal) {
+        (Some(_), _) => Some(config.fast_model.to_string()),
+        (None, true) => Some("literal requests only".to_owned()),
+        (None, false) => None,
+    };
+    header.lines.extend(by.map(|by| {
+        format!("auto-approver: on ({by}); calls that your own message asks for may go ahead without asking")
+    }));
+    let home = environment.home().ok().map(|it| it.as_path().display().to_string());
+    Discretion { is_literal, judge, home }
+}
+
 fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {
     holding.exceptions(&loaded.servers).into_iter().map(str::to_owned).collect()
 }
@@ -314,12 +354,15 @@ fn header_lines(
         Some(SandboxKind::Workspace) => "workspace",
         Some(SandboxKind::Session | SandboxKind::Filled) | None => "sandbox",
     };
-    let mut lines = vec![
-        format!("session {} ({})", directory.id, directory.name),
-        format!("policy {}, {what} {sandbox}", loaded.origin),
-        loaded.outline(),
-        holding.header(),
-    ];
+    let session = format!("session {} ({})", directory.id, directory.name);
+    let policy = format!("policy {}, {what} {sandbox}", loaded.origin);
+    // What is as it should be needs no line of its own.
+    let mut lines = match holding.is_enforced() {
+        true => {
+            vec![format!("{session}, {}", holding.header()), policy, loaded.outline()]
+        }
+        false => vec![session, policy, loaded.outline(), holding.header()],
+    };
     lines.extend(others_home(home));
     lines.extend(exceptions(holding, loaded).into_iter().map(|name| {
         format!(
@@ -355,5 +398,12 @@ fn project(wanted: &Wanted) -> Option<AbsolutePath> {
         // A filled one by its own directory: a session that goes on is filled still.
         Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => Some(path.clone()),
         Some((_, SandboxKind::Session)) | None => None,
+    }
+}
+
+fn sync_mode(wanted: AuditSync) -> SyncMode {
+    match wanted {
+        AuditSync::Group => SyncMode::Group,
+        AuditSync::Each => SyncMode::Each,
     }
 }

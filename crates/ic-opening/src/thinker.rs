@@ -95,6 +95,59 @@ impl Thinker {
     }
 }
 
+/// The models that the compiler asks; without a key, none.
+#[derive(Debug)]
+pub struct PolicyThinkers {
+    /// Who proposes and judges.
+    pub policy: PolicyThinker,
+    /// Who does what is easy.
+    pub fast: PolicyThinker,
+}
+
+/// A model that the compiler asks.
+#[derive(Debug)]
+pub struct PolicyThinker {
+    /// Which one it is, or would be.
+    pub id: ModelId,
+    /// The model, if it can be asked.
+    pub client: Option<Client>,
+    /// What it costs.
+    pub prices: Prices,
+}
+
+impl PolicyThinkers {
+    /// Finds them; where the configured provider has no key and exactly one other has, that one's default
+    /// model serves.
+    pub fn choose(config: &Config, home: &Home, environment: &Environment) -> Result<Self, Fault> {
+        let has_key = |model: &ModelId| match model.provider() {
+            Provider::OpenAiCompatible => config.base_urls.openai_compatible.is_some(),
+            provider => key(&config.api_keys, provider).is_some(),
+        };
+        let mut with_key =
+            Provider::ALL.into_iter().filter(|it| key(&config.api_keys, *it).is_some());
+        let other = match (with_key.next(), with_key.next()) {
+            (Some(only), None) => default_model(only).and_then(|it| it.parse::<ModelId>().ok()),
+            _ => None,
+        };
+        let chosen = |wanted: &ModelId, instead: Option<&ModelId>| match has_key(wanted) {
+            true => wanted.clone(),
+            false => instead.unwrap_or(wanted).clone(),
+        };
+        let thinker = |id: ModelId| -> Result<PolicyThinker, Fault> {
+            let client = match has_key(&id) {
+                true => Some(client(id.clone(), config, home, environment)?),
+                false => None,
+            };
+            let prices = catalogue::find(&id).prices;
+            Ok(PolicyThinker { id, client, prices })
+        };
+        let policy = chosen(&config.policy_model, other.as_ref());
+        // What is easy can be done by the other one, too.
+        let fast = chosen(&config.fast_model, Some(&policy));
+        Ok(Self { policy: thinker(policy)?, fast: thinker(fast)? })
+    }
+}
+
 /// Makes the client of a model.
 pub fn client(
     model: ModelId,

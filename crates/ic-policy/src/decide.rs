@@ -120,6 +120,7 @@ impl Asked<'_> {
         if findings.len() == n_before {
             findings.push(Finding::structural(Structural::SandboxAllow, STAYS_IN_SANDBOX));
         }
+        findings.extend(self.judge_beside());
     }
 
     /// Judges one role; nothing is said of a role that the sandbox settles.
@@ -209,6 +210,32 @@ impl Asked<'_> {
                 Finding::default_deny(None, format!("no rule covers `{}`", self.call.tool()))
             }
         }
+    }
+
+    /// Judges what a call says beside its resources, such as whom a mail goes to.
+    ///
+    /// SECURITY: a rule that allows the file of a mail says nothing of its recipient. So what a rule restricts
+    /// that names such roles is added here; nothing is allowed or denied for want of a rule.
+    fn judge_beside(&self) -> Option<Finding> {
+        if !self.policy.index.has_restriction_beside() {
+            return None;
+        }
+        let mut added: Option<(Effect, RuleId)> = None;
+        for id in self.policy.index.whole(self.call.server(), self.call.tool()) {
+            let Some(rule) = self.policy.rule(id).filter(|it| it.may_speak_beside(self.call))
+            else {
+                continue;
+            };
+            let hold = rule.holds_for_whole(self.call);
+            let restricts = rule.effect != Effect::Allow && rule.names_roles();
+            if hold != Hold::No && restricts && added.is_none_or(|(worst, _)| worst < rule.effect) {
+                added = Some((rule.effect, id));
+            }
+            if hold == Hold::Fully {
+                break;
+            }
+        }
+        added.map(|(effect, id)| Finding::by_rule(effect, id, None))
     }
 
     /// Returns the roles that a rule or the sandbox has to settle.

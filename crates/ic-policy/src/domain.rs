@@ -16,8 +16,9 @@ use std::net::IpAddr;
 use ic_types::Host;
 use ic_types::host::DnsName;
 
+use crate::effect::Effect;
 pub use destination::{Destination, Scheme};
-use pattern::Constraint;
+use pattern::{Constraint, Reading};
 pub use pattern::{DomainPattern, HostPattern, InvalidPattern};
 
 /// A set of patterns, looked up by host.
@@ -27,6 +28,8 @@ pub struct DomainSet {
     any_public: Vec<Constraint>,
     exact: HashMap<Host, HostEntry>,
     under: HashMap<String, HostEntry>,
+    /// Whether an address counts in each form that leads to it.
+    is_wide: bool,
 }
 
 /// The patterns for one host, those with a repository apart.
@@ -34,20 +37,38 @@ pub struct DomainSet {
 struct HostEntry {
     any_repository: Vec<Constraint>,
     repositories: HashMap<String, Vec<Constraint>>,
+    /// Those of which the case of letters does not count, in lower case.
+    alike: HashMap<String, Vec<Constraint>>,
 }
 
 // === impl DomainSet ===
 
 impl DomainSet {
-    /// Makes the set of `patterns`; an empty set holds nothing.
+    /// Makes the set of `patterns`, each taken for what it says; an empty set holds nothing.
     pub fn new(patterns: Vec<DomainPattern>) -> Self {
+        let set = Self::holding(&patterns);
+        Self { patterns, ..set }
+    }
+
+    /// Makes the set of `patterns` for a rule with this `effect`.
+    ///
+    /// A rule that restricts takes them for as much as they can mean: `host` for each of its ports, `*` for
+    /// public addresses too, an address in IPv6 as well, and `host/owner/repo` in any case of its letters. The
+    /// patterns themselves stay as they are written.
+    pub fn of_rule(effect: Effect, patterns: Vec<DomainPattern>) -> Self {
+        let read: Vec<_> = patterns.iter().map(|it| it.read_by(effect)).collect();
+        Self { patterns, is_wide: effect != Effect::Allow, ..Self::holding(&read) }
+    }
+
+    fn holding(patterns: &[DomainPattern]) -> Self {
         let mut set = Self {
             patterns: Vec::new(),
             any_public: Vec::new(),
             exact: HashMap::new(),
             under: HashMap::new(),
+            is_wide: false,
         };
-        for pattern in &patterns {
+        for pattern in patterns {
             let constraint = pattern.constraint.clone();
             let entry = match &pattern.host {
                 HostPattern::AnyPublic => {
@@ -58,13 +79,16 @@ impl DomainSet {
                 HostPattern::Exact(host) => set.exact.entry(host.clone()).or_default(),
             };
             match &pattern.repository {
+                Some(repository) if pattern.reading == Reading::Widely => {
+                    let lower = repository.to_ascii_lowercase();
+                    entry.alike.entry(lower).or_default().push(constraint);
+                }
                 Some(repository) => {
                     entry.repositories.entry(repository.clone()).or_default().push(constraint);
                 }
                 None => entry.any_repository.push(constraint),
             }
         }
-        set.patterns = patterns;
         set
     }
 
@@ -75,11 +99,16 @@ impl DomainSet {
 
     /// Returns whether a pattern holds for `destination`.
     pub fn contains(&self, destination: &Destination) -> bool {
-        let is_public = || destination.host.is_public_name();
-        if self.any_public.iter().any(|constraint| constraint.holds(destination)) && is_public() {
+        // `*` is any public name; at every port it is whatever is not local.
+        let is_meant = |constraint: &Constraint| match constraint.is_any_port {
+            true => destination.host.can_be_outside(),
+            false => constraint.holds(destination) && destination.host.is_public_name(),
+        };
+        if self.any_public.iter().any(is_meant) {
             return true;
         }
-        if self.exact.get(&destination.host).is_some_and(|entry| entry.holds(destination)) {
+        let is_exact = |host| self.exact.get(host).is_some_and(|entry| entry.holds(destination));
+        if is_exact(&destination.host) || self.is_wide && is_exact(&destination.host.unmapped()) {
             return true;
         }
         match &destination.host {
@@ -125,7 +154,9 @@ impl DomainSet {
     pub fn forbids(&self, host: &Host, port: u16) -> bool {
         let names_any =
             |constraint: &Constraint| constraint.scheme.is_none() && constraint.port.is_none();
-        self.entries(host).any(|entry| !entry.repositories.is_empty())
+        let names_repository =
+            |entry: &HostEntry| !entry.repositories.is_empty() || !entry.alike.is_empty();
+        self.entries(host).any(names_repository)
             || self.constraints(host).any(|it| names_any(it) || it.admits(port))
     }
 
@@ -193,7 +224,9 @@ impl HostEntry {
     fn holds(&self, destination: &Destination) -> bool {
         let holds = |constraints: &[Constraint]| constraints.iter().any(|c| c.holds(destination));
         let repository = destination.repository.as_deref();
+        let alike = |name: &str| self.alike.get(&name.to_ascii_lowercase());
         holds(&self.any_repository)
             || repository.and_then(|name| self.repositories.get(name)).is_some_and(|c| holds(c))
+            || !self.alike.is_empty() && repository.and_then(alike).is_some_and(|c| holds(c))
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct RuleId(u32);
 pub(crate) struct Index {
     any_server: ToolBuckets,
     servers: HashMap<String, ToolBuckets>,
+    /// Whether a rule restricts by a role that is no resource, so that a call with resources is asked for it.
+    has_restriction_beside: bool,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +100,7 @@ impl Index {
     pub(crate) fn new(rules: &[Rule]) -> Self {
         let mut index = Self::default();
         for (id, rule) in (0..).map(RuleId).zip(rules) {
+            index.has_restriction_beside |= rule.restricts_beside();
             match &rule.servers {
                 None => index.any_server.insert(id, rule),
                 Some(servers) => {
@@ -166,6 +169,11 @@ impl Index {
             self.buckets(server, tool).flat_map(|bucket| &bucket.whole).copied().collect();
         found.sort_unstable();
         found
+    }
+
+    /// Returns whether some rule restricts by a role that is no resource.
+    pub(crate) fn has_restriction_beside(&self) -> bool {
+        self.has_restriction_beside
     }
 
     fn buckets(&self, server: &ServerName, tool: &ToolName) -> impl Iterator<Item = &Bucket> {
@@ -345,6 +353,10 @@ impl HostTable {
     fn collect(&self, destination: &Destination, found: &mut Vec<RuleId>) {
         found.extend(&self.any_public);
         found.extend(self.exact.get(&destination.host).into_iter().flatten());
+        let unmapped = destination.host.unmapped();
+        if unmapped != destination.host {
+            found.extend(self.exact.get(&unmapped).into_iter().flatten());
+        }
         if let Host::Name(name) = &destination.host
             && !self.under.is_empty()
         {

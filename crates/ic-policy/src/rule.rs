@@ -2,9 +2,9 @@
 //!
 //! Knows nothing of the order of rules or of the index; a rule answers for itself alone.
 
+mod members;
 mod written;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,8 +12,10 @@ use ic_types::{CanonicalPath, Category, Host, Role};
 
 use crate::bounds::Sandbox;
 use crate::call::{ResolvedCall, Value};
-use crate::domain::{Destination, DomainPattern, DomainSet};
+use crate::domain::{DomainPattern, DomainSet};
 use crate::effect::Effect;
+pub use members::addresses;
+pub(crate) use members::{Emails, Identifiers, Members, comparable};
 
 /// A rule, ready to be asked.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct RoleSet(u32);
 pub(crate) struct PathCondition {
     pub(crate) roles: RoleSet,
     pub(crate) within: CanonicalPath,
+    /// Whether a denial leaves the sandbox, a workspace too, to containment.
+    pub(crate) leaves_sandbox: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,37 +55,6 @@ pub(crate) struct DomainCondition {
 pub(crate) struct ListCondition {
     pub(crate) roles: RoleSet,
     pub(crate) allowed: Members,
-}
-
-/// The members of a list, by the way they are compared.
-#[derive(Clone, Debug)]
-pub(crate) enum Members {
-    Domains(DomainSet),
-    Emails(Emails),
-    Identifiers(Identifiers),
-}
-
-/// Addresses without regard to case, as far as the rule's effect can afford it.
-#[derive(Clone, Debug)]
-pub(crate) struct Emails {
-    lower: HashSet<String>,
-    letters: Letters,
-}
-
-/// The letters whose case does not matter.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Letters {
-    Ascii,
-    All,
-}
-
-/// Identifiers in the forms in which roles compare them.
-#[derive(Clone, Debug)]
-pub(crate) struct Identifiers {
-    /// As written, for roles that compare text as it is.
-    exact: HashSet<String>,
-    /// In lower case, for roles of the identifier category.
-    lower: HashSet<String>,
 }
 
 /// How far the conditions on roles other than the judged one hold.
@@ -165,6 +138,28 @@ impl Rule {
             .unwrap_or(Hold::Fully)
     }
 
+    /// Returns whether the rule names the roles that it is about.
+    pub(crate) fn names_roles(&self) -> bool {
+        self.roles.is_some() || !self.lists.is_empty()
+    }
+
+    /// Returns whether the rule restricts by a role that is no resource.
+    pub(crate) fn restricts_beside(&self) -> bool {
+        self.effect != Effect::Allow && Role::all().any(|it| !it.is_resource() && self.names(it))
+    }
+
+    /// Returns whether the rule can be about what a call with resources says beside them: it names a role of
+    /// the call that is no resource, or none at all.
+    pub(crate) fn may_speak_beside(&self, call: &ResolvedCall) -> bool {
+        self.may_speak_beside_roles(call.roles().iter().map(|it| it.role))
+    }
+
+    /// Returns whether the rule names `role`, in a list or by itself.
+    fn names(&self, role: Role) -> bool {
+        self.roles.is_some_and(|roles| roles.contains(role))
+            || self.lists.iter().any(|list| list.roles.contains(role))
+    }
+
     /// Returns how far the rule holds for a call without resource roles.
     pub(crate) fn holds_for_whole(&self, call: &ResolvedCall) -> Hold {
         // `paths` and `domains` never hold without a value.
@@ -176,6 +171,12 @@ impl Rule {
 }
 
 impl Rule {
+    /// Returns whether the rule can be about what a call with these roles says beside its resources.
+    pub fn may_speak_beside_roles(&self, roles: impl Iterator<Item = Role>) -> bool {
+        let mut beside = roles.filter(|it| !it.is_resource());
+        !self.names_roles() || beside.any(|role| self.names(role))
+    }
+
     /// Returns whether the rule can be about calls of `server`.
     pub fn is_about(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
@@ -210,13 +211,16 @@ impl Rule {
 
     /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger
     /// than containment: it denies and the directory is the user's, or it denies or escalates for a
-    /// place at the sandbox or in it.
+    /// place at the sandbox or in it. A denial that leaves the sandbox alone is only the latter.
     pub fn outranks(&self, sandbox: &Sandbox) -> bool {
         let is_about_it = || self.place().is_some_and(|place| place.is_within(&sandbox.path));
         match self.effect {
             Effect::Allow => false,
             Effect::Escalate => is_about_it(),
-            Effect::Deny => sandbox.kind.is_used_by_host() || is_about_it(),
+            Effect::Deny => {
+                let leaves = self.paths.as_ref().is_some_and(|paths| paths.leaves_sandbox);
+                sandbox.kind.is_used_by_host() && !leaves || is_about_it()
+            }
         }
     }
 
@@ -265,14 +269,19 @@ impl Rule {
         self.domains.iter().map(|it| &it.allowed).chain(lists).flat_map(DomainSet::patterns)
     }
 
+    /// Returns the sets of patterns that the rule compares hosts with, of its lists too.
+    pub(crate) fn host_sets_mut(&mut self) -> impl Iterator<Item = &mut DomainSet> {
+        let lists = self.lists.iter_mut().filter_map(|list| match &mut list.allowed {
+            Members::Domains(set) => Some(set),
+            Members::Emails(_) | Members::Identifiers(_) => None,
+        });
+        self.domains.iter_mut().map(|it| &mut it.allowed).chain(lists)
+    }
+
     /// Returns the texts that the rule's lists of identifiers and addresses are compared as.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.lists.iter().flat_map(|list| {
-            let (one, other) = match &list.allowed {
-                Members::Domains(_) => (None, None),
-                Members::Emails(emails) => (Some(&emails.lower), None),
-                Members::Identifiers(all) => (Some(&all.exact), Some(&all.lower)),
-            };
+            let (one, other) = list.allowed.texts();
             one.into_iter().chain(other).flatten().map(String::as_str)
         })
     }
@@ -344,86 +353,6 @@ impl ListCondition {
     }
 }
 
-impl Members {
-    fn holds(&self, role: Role, value: &Value) -> bool {
-        match self {
-            Self::Domains(set) => Self::with_destination(value, |there| set.contains(there)),
-            Self::Emails(emails) => match value {
-                Value::Text(text) => emails.contain(text),
-                Value::Path(_) | Value::Url(_) | Value::LocalRemote(_) => false,
-            },
-            Self::Identifiers(all) => all.of(role).contains(&comparable(value)),
-        }
-    }
-
-    /// Asks `holds` about where `value` leads; text is read as `host` or `host:port`.
-    fn with_destination(value: &Value, holds: impl Fn(&Destination) -> bool) -> bool {
-        match value {
-            Value::Url(url) => holds(&url.destination),
-            Value::Text(text) => {
-                Destination::parse_authority(text).is_some_and(|there| holds(&there))
-            }
-            Value::Path(_) | Value::LocalRemote(_) => false,
-        }
-    }
-}
-
-impl Emails {
-    /// Makes the set for a rule with this `effect`.
-    ///
-    /// A server may take `ÜNAL@` and `ünal@` for one address or for two. So a rule that restricts
-    /// holds for both, and a rule that allows holds for the one that was written.
-    pub(crate) fn new(effect: Effect, texts: impl Iterator<Item = String>) -> Self {
-        let letters = match effect {
-            Effect::Allow => Letters::Ascii,
-            Effect::Escalate | Effect::Deny => Letters::All,
-        };
-        Self { lower: texts.map(|text| letters.lower(&text)).collect(), letters }
-    }
-
-    fn contain(&self, address: &str) -> bool {
-        self.lower.contains(&self.letters.lower(address))
-    }
-}
-
-impl Letters {
-    fn lower(self, text: &str) -> String {
-        match self {
-            Self::Ascii => text.to_ascii_lowercase(),
-            Self::All => text.to_lowercase(),
-        }
-    }
-}
-
-impl Identifiers {
-    /// Makes the set of `exact` texts, and of the texts that count `without_case`.
-    pub(crate) fn new(
-        exact: impl Iterator<Item = String>,
-        without_case: impl Iterator<Item = String>,
-    ) -> Self {
-        let lower = without_case.map(|text| text.to_ascii_lowercase()).collect();
-        Self { exact: exact.collect(), lower }
-    }
-
-    /// Returns the members in the form in which `role` compares them.
-    pub(crate) fn of(&self, role: Role) -> &HashSet<String> {
-        match role.category() {
-            Category::Identifier => &self.lower,
-            Category::Path | Category::Url | Category::Opaque => &self.exact,
-        }
-    }
-}
-
-/// Returns the text by which a value is compared with identifiers.
-pub(crate) fn comparable(value: &Value) -> String {
-    match value {
-        Value::Url(url) if url.destination.repository.is_some() => url.destination.to_string(),
-        Value::Url(_) | Value::Path(_) | Value::LocalRemote(_) | Value::Text(_) => {
-            value.to_string()
-        }
-    }
-}
-
 /// The conditions of a rule, in words; prints as one line.
 #[derive(Debug)]
 pub struct Conditions<'a>(&'a Rule);
@@ -448,8 +377,9 @@ impl fmt::Display for Conditions<'_> {
         if let Some(roles) = rule.roles {
             parts.push(format!("role is {roles}"));
         }
-        if let Some(PathCondition { roles, within }) = &rule.paths {
-            parts.push(format!("{roles} is within {within}"));
+        if let Some(PathCondition { roles, within, leaves_sandbox }) = &rule.paths {
+            let rest = if *leaves_sandbox { ", the sandbox aside" } else { "" };
+            parts.push(format!("{roles} is within {within}{rest}"));
         }
         if let Some(DomainCondition { roles, allowed }) = &rule.domains {
             parts.push(format!("{roles} is one of {allowed}"));
@@ -470,15 +400,5 @@ impl fmt::Display for RoleSet {
             Role::all().filter(|role| self.contains(*role)).map(Role::as_str).collect();
         f.write_str(if names.is_empty() { "nothing" } else { "" })?;
         f.write_str(&names.join(" or "))
-    }
-}
-
-impl fmt::Display for Members {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Domains(set) => set.fmt(f),
-            Self::Emails(emails) => write!(f, "{} addresses", emails.lower.len()),
-            Self::Identifiers(all) => write!(f, "{} names", all.exact.len()),
-        }
     }
 }

@@ -38,6 +38,14 @@ pub trait Disk {
     fn look_straight(&self, _path: &Path) -> Option<Entry> {
         None
     }
+
+    /// Returns whether whoever looks can wait for what is found out besides, such as what git says.
+    fn may_wait(&self) -> bool {
+        true
+    }
+
+    /// Notes that something could not be found out without waiting.
+    fn give_up(&self) {}
 }
 
 /// What is at a path.
@@ -218,6 +226,14 @@ impl Disk for Metered<'_> {
         }
         self.spend().ok()?;
         self.disk.look_straight(path)
+    }
+
+    fn may_wait(&self) -> bool {
+        self.disk.may_wait()
+    }
+
+    fn give_up(&self) {
+        self.disk.give_up();
     }
 }
 

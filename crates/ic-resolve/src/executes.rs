@@ -28,6 +28,7 @@ mod orders;
 mod partners;
 mod pointers;
 mod programs;
+pub mod script;
 mod settings;
 mod shell;
 mod variables;
@@ -47,9 +48,11 @@ use crate::disk::{Disk, Kind};
 use crate::path::{self, Last};
 pub use committed::LinkTable;
 use configured::{Named, Place};
-pub use history::{History, Texts, Wanted};
+pub use history::{Haste, History, Texts, Told, Wanted};
 pub use meaning::{counts_in_any_tree, leads_to_listed, may_count_elsewhere};
 pub use names::Names;
+pub(crate) use new::is_of_package;
+pub use new::is_python_at_top;
 pub use orders::{Orders, UserGit};
 use pointers::Ways;
 
@@ -71,6 +74,8 @@ pub struct Executes<'a> {
     orders: Option<&'a Orders>,
     /// The directory in which nothing counts: the session's own sandbox.
     exempt: Option<&'a CanonicalPath>,
+    /// The tree that is looked at, if it is one: the directories above it hold no packages.
+    tree: Option<&'a CanonicalPath>,
     seen: RefCell<HashMap<CanonicalPath, Rc<Directory>>>,
     /// What is named elsewhere than in the repositories around a path.
     around: OnceCell<Names>,
@@ -126,7 +131,13 @@ impl<'a> Executes<'a> {
         exempt: Option<&'a CanonicalPath>,
     ) -> Self {
         let (seen, around, shared) = Default::default();
-        Self { disk, home, orders, exempt, seen, around, shared }
+        Self { disk, home, orders, exempt, tree: None, seen, around, shared }
+    }
+
+    /// Looks at the tree with this top: how the directories above it are called makes nothing free.
+    #[must_use]
+    pub fn in_tree(self, top: &'a CanonicalPath) -> Self {
+        Self { tree: Some(top), ..self }
     }
 
     /// Returns which of the changes, all made together, the host would execute or be led by.
@@ -226,6 +237,15 @@ impl<'a> Executes<'a> {
     /// Returns what the user's own configuration and other repositories name.
     pub fn around(&self) -> &Names {
         self.around.get_or_init(|| self.gathered(None))
+    }
+
+    /// Returns the directories in and around the workspace of which anything may be executed, because not all
+    /// that is named there can be known.
+    pub fn unread(&self) -> Vec<CanonicalPath> {
+        let trees = self.trees_around();
+        let unread = trees.iter().filter(|(_, named)| named.unreadable.is_some());
+        let unsearched = self.orders.and_then(Orders::unsearched);
+        unread.map(|(top, _)| top).chain(unsearched).cloned().collect()
     }
 
     /// Gathers what is named, but for what repositories at or beneath a directory name.

@@ -14,6 +14,7 @@ mod remotes;
 mod texts;
 mod trees;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 use ic_policy::host_executes::is_packages;
@@ -48,6 +49,8 @@ pub struct Resolver<'a> {
     pub sandbox: Option<&'a Sandbox>,
     /// The user's git configuration, and what was read of others; without it both are left out.
     pub orders: Option<&'a Orders>,
+    /// What an agent in a container calls the sandbox, if it is in one.
+    pub seen_as: Option<&'a str>,
 }
 
 /// What is known of a call besides its arguments.
@@ -115,7 +118,7 @@ impl Resolver<'_> {
             }
             let base = resolving.base_of(argument, &call.arguments);
             for text in texts_at(argument.place(), &call.arguments).unwrap_or_default() {
-                let path = path::absolute(text, self.home, base.as_ref());
+                let path = path::absolute(&resolving.here(text), self.home, base.as_ref());
                 // What is wrong with a path is said once the call is judged.
                 path.and_then(|path| path::follow(&disk, &path, Last::Follow)).ok();
             }
@@ -138,6 +141,7 @@ struct Resolving<'a> {
     home: &'a AbsolutePath,
     sandbox: Option<&'a Sandbox>,
     orders: Option<&'a Orders>,
+    seen_as: Option<&'a str>,
     /// The listed names that are links, by directory.
     aliases: Aliases,
     /// The repository that remotes are looked up in.
@@ -148,13 +152,26 @@ struct Resolving<'a> {
 
 impl<'a> Resolving<'a> {
     fn new(disk: &'a dyn Disk, resolver: &Resolver<'a>) -> Self {
-        let Resolver { home, sandbox, orders, .. } = *resolver;
+        let Resolver { home, sandbox, orders, seen_as, .. } = *resolver;
         let (aliases, repository, n_remotes) = Default::default();
-        Self { disk, home, sandbox, orders, aliases, repository, n_remotes }
+        Self { disk, home, sandbox, orders, seen_as, aliases, repository, n_remotes }
     }
 }
 
 impl Resolving<'_> {
+    /// Returns a path as it is called here, if the agent has another name for the sandbox.
+    ///
+    /// First of all: what the agent calls so is never what this machine may have at that path.
+    fn here<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let beneath = self.seen_as.and_then(|seen_as| text.strip_prefix(seen_as));
+        match (beneath, self.sandbox) {
+            (Some(rest), Some(sandbox)) if rest.is_empty() || rest.starts_with('/') => {
+                Cow::Owned(format!("{}{rest}", sandbox.path))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
     fn resolve_parts(&self, policy: &Policy, call: ToolCall) -> ResolvedParts {
         let mut parts = ResolvedParts {
             sent: call.arguments.clone(),
@@ -332,6 +349,7 @@ impl Resolving<'_> {
         base: Option<&CanonicalPath>,
         resolved: &mut ResolvedText,
     ) -> Result<(), PathFault> {
+        let text = &*self.here(text);
         let path = path::absolute(text, self.home, base)?;
         let only_entries =
             roles.iter().all(|role| role.is_entry()) && !path::ends_in_directory(text);
@@ -404,7 +422,7 @@ impl Resolving<'_> {
         match texts_at(place, arguments).ok()?.as_slice() {
             [text] => {
                 let base = self.sandbox.map(|sandbox| &sandbox.path);
-                let path = path::absolute(text, self.home, base).ok()?;
+                let path = path::absolute(&self.here(text), self.home, base).ok()?;
                 Some(path::follow(self.disk, &path, Last::Follow).ok()?.path)
             }
             _ => None,

@@ -52,7 +52,9 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
             scratch_bytes_max: 1 << 20,
             file_bytes_max: 0,
             descriptors_max: 64,
+            disk_bytes_left_min: 0,
         },
+        user: None,
     }
 }
 
@@ -106,7 +108,7 @@ impl Start {
     /// Starts a worker and waits until it is ready, or says why it is not.
     pub(crate) async fn worker(&self, tasks: &TaskTracker) -> Result<Worker, String> {
         let child = self.launcher.start(&self.spec).map_err(|error| chain(&error))?;
-        let Child { stdin, stdout, stderr, process, doors: _ } = child;
+        let Child { stdin, stdout, stderr, process, .. } = child;
         let mut worker = Worker {
             stdin,
             stdout: BufReader::new(stdout),

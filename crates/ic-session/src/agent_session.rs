@@ -1,7 +1,7 @@
-//! The session of an agent of others: its program runs in a cage, one process a turn.
+//! The session of an agent of others: its program runs in a cage or a container, one process a turn.
 //!
 //! ```text
-//! send_message ─▶ AgentCage::start ─▶ the agent ─┬─ door ─▶ Broker (MCP: judged, recorded, forwarded)
+//! send_message ─▶ AgentBackend::start ─▶ the agent ─┬─ door ─▶ Broker (MCP: judged, recorded, forwarded)
 //!       ▲                                        └─ door ─▶ Gate (its model, without the key)
 //!       └── answer ◀── Adapter::read ◀── its output
 //! ```
@@ -11,6 +11,7 @@
 
 mod doors;
 mod gate_news;
+mod interface;
 mod listening;
 mod own_git;
 mod planted;
@@ -24,10 +25,10 @@ use std::time::Duration;
 use ic_adapter::Adapter;
 use ic_agent::{Diagnostic, Limits, Snapshot};
 use ic_audit::Redactor;
-use ic_backend::{AgentWatch, Witness as _};
+use ic_backend::{AgentBackend, AgentWatch, Witness as _};
 use ic_broker::Broker;
-use ic_confine::{Confinement, Launcher, Rung};
-use ic_escalation::{Pending, Reply, Told};
+use ic_confine::{Confinement, Launcher};
+use ic_escalation::{Message as Said, Pending, Reply, Told, UserContext};
 use ic_mitm::Gate;
 use ic_model::Message;
 use ic_store::{Conversation, Found, StoreError};
@@ -37,12 +38,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::gate_news::GateNews;
+pub use self::interface::{AgentEnd, Link, Showing, Shown, TERMINAL_EVENT, ToAgent, link};
 pub use self::turn::BRIDGE;
+use crate::calls::BrokerCalls;
 use crate::directory::SessionDirectory;
 use crate::end::{End, Owned};
 use crate::ground::{Ground, Identity};
 use crate::news::{Event, News};
 use crate::questions::Questions;
+use crate::repository::{self, NotCloned};
 use crate::script_tool::RunScript;
 use crate::session::{
     self, Answering, Closing, Info, ResolveError, SessionError, SessionHandle, Status, Turn,
@@ -69,10 +73,10 @@ pub struct AgentParts {
     pub program: AbsolutePath,
     /// Our own program, which speaks MCP for it.
     pub bridge: AbsolutePath,
-    /// What starts processes.
-    pub launcher: Launcher,
-    /// What holds them.
-    pub rung: Rung,
+    /// What holds it.
+    pub backend: Arc<dyn AgentBackend>,
+    /// What starts the workers that run its scripts, and what holds them.
+    pub workers: (Launcher, Confinement),
     /// The way to its model.
     pub gate: Arc<Gate>,
     /// What the gate tells.
@@ -109,6 +113,8 @@ struct Shared {
     news: Arc<News>,
     questions: Questions,
     redactor: Arc<Redactor>,
+    /// What the person said last.
+    context: Arc<UserContext>,
     created_at: Timestamp,
     conversation: Conversation,
     end: End,
@@ -127,6 +133,8 @@ struct State {
     budget: Snapshot,
     /// Why the conversation could not be saved last, as the person was told.
     unsaved: Option<String>,
+    /// What of the workspace the agent cannot change, as it is told.
+    read_only: Vec<String>,
 }
 
 /// A turn that runs; if it does not come to its end, the session has ended.
@@ -142,12 +150,11 @@ impl AgentSession {
         parts: AgentParts,
         found: Found,
     ) -> Result<Self, SessionError> {
-        let Ground { identity, directory, broker, log, desk, redactor } = ground;
+        let Ground { identity, directory, broker, log, desk, redactor, context } = ground;
         let questions = Questions::of(desk.entry().clone());
         let tasks = parts.connections.clone();
         let scripts = parts.is_code_mode.then(|| {
-            let workers = (parts.launcher.clone(), Confinement::Cage(parts.rung));
-            RunScript::new((&broker, &redactor), &news, workers, &directory)
+            RunScript::new((&broker, &redactor), &news, parts.workers.clone(), &directory)
         });
         let end = End::of(Owned { desk, broker: Arc::clone(&broker), log, tasks });
         let (turns, created_at) = (found.stored.turns.clone(), found.stored.metadata.created_at);
@@ -171,6 +178,7 @@ impl AgentSession {
             diagnostics: VecDeque::new(),
             budget,
             unsaved: None,
+            read_only: Vec::new(),
         };
         let name = parts.adapter.name().parse::<ServerName>().map_err(|error| {
             let what = "the agent has an odd name".to_owned();
@@ -186,6 +194,7 @@ impl AgentSession {
             news,
             questions,
             redactor,
+            context,
             created_at,
             conversation,
             end,
@@ -199,6 +208,21 @@ impl AgentSession {
         }
         shared.stand(Status::Ready);
         Ok(Self { shared, tasks: TaskTracker::new(), stop: CancellationToken::new() })
+    }
+
+    /// Clones a repository that the person named into the sandbox, before anything was said.
+    pub async fn clone_typed(
+        &self,
+        url: &str,
+        cancel: &CancellationToken,
+    ) -> Result<String, NotCloned> {
+        let calls =
+            BrokerCalls::new(Arc::clone(&self.shared.broker), Arc::clone(&self.shared.news));
+        let cloned = repository::clone(&calls, url, cancel).await;
+        // A call that was taken back is recorded to its end.
+        calls.tasks().close();
+        calls.tasks().wait().await;
+        cloned
     }
 
     /// Begins a turn, if the session is ready.
@@ -272,10 +296,16 @@ impl session::Attended for AgentSession {
 }
 
 impl session::Conversation for AgentSession {
+    fn note_typed(&self, message: &Said) {
+        let shared = &self.shared;
+        session::note(&shared.context, &shared.redactor, &shared.news, message);
+    }
+
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {
         let message = message.to_owned();
         Box::pin(async move {
             self.begin()?;
+            self.shared.context.begin_turn(&message);
             let (answering, mut answered) = oneshot::channel();
             let cut = self.stop.child_token();
             // A caller that does not wait any more wants no answer.

@@ -17,7 +17,7 @@ use ic_agent::{
     Snapshot, Surroundings, system_prompt,
 };
 use ic_backend::Witness as _;
-use ic_escalation::{Pending, Reply, Told};
+use ic_escalation::{Message as Said, Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
 use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices, Usage};
 use ic_store::{Conversation, Found, Moment, StoreError};
@@ -215,10 +215,16 @@ impl session::Attended for BuiltIn {
 }
 
 impl session::Conversation for BuiltIn {
+    fn note_typed(&self, message: &Said) {
+        let workbench = &self.shared.workbench;
+        session::note(&workbench.context, &workbench.redactor(), &workbench.news, message);
+    }
+
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {
         let message = message.to_owned();
         Box::pin(async move {
             let mut agent = self.begin()?;
+            self.shared.workbench.context.begin_turn(&message);
             let (answering, mut answered) = oneshot::channel();
             let cut = self.stop.child_token();
             // A caller that does not wait any more wants no answer.
@@ -348,6 +354,7 @@ impl Drop for Underway<'_> {
 
 impl Observer for Shared {
     fn text(&self, delta: &str) {
+        self.workbench.context.hear(delta);
         self.workbench.news.tell(Event::Text(delta.to_owned()));
     }
 

@@ -130,7 +130,7 @@ impl Wait {
             }
             (Self::WhileAttended, false) => {
                 "approvals: no approver is connected, so calls that need approval are denied; \
-                 run `ironcurtain approvals watch --desk` in another terminal to answer them, or \
+                 run `ironcurtain listen` in another terminal to answer them, or \
                  use `--wait`"
             }
         })

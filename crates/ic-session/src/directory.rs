@@ -216,6 +216,11 @@ impl SessionDirectory {
         self.path.join("agent-cage")
     }
 
+    /// Returns where the sockets are through which an agent in a container reaches us.
+    pub fn sockets(&self) -> PathBuf {
+        self.path.join("sockets")
+    }
+
     /// Returns where the git directory is that an agent's own git works in.
     pub fn agent_git(&self) -> PathBuf {
         self.path.join("agent-git")

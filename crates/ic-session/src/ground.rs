@@ -13,11 +13,11 @@ use ic_backend::{Keyring, NotOpened, Premises, Witness};
 use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{ChildSpec, Confinement, Launcher};
 use ic_egress::SystemResolver;
-use ic_escalation::{Grants, GrantsError};
+use ic_escalation::{Approver, Grants, GrantsError, IntentJudge, UserContext};
 use ic_home::{Clock as _, FileError, Home, SystemClock, random};
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::ServersFile;
-use ic_judge::Judge;
+use ic_judge::{Ahead, Judge};
 use ic_types::{AbsolutePath, Json, Object, SessionId, SessionName, Timestamp};
 use tokio_util::task::TaskTracker;
 
@@ -61,6 +61,8 @@ pub struct Opening<'a> {
     pub certificates: Option<AbsolutePath>,
     /// What the settings show to agents and their commands, read-only.
     pub shown: Vec<AbsolutePath>,
+    /// What may approve in the person's name, if anything may.
+    pub discretion: Discretion,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
     /// The person who is asked at the terminal of this session, if it has one.
@@ -71,6 +73,17 @@ pub struct Opening<'a> {
     pub notify: Option<ChildSpec>,
     /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
+}
+
+/// What may approve a call because the person's own last message asks for it; by default nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Discretion {
+    /// Whether a message that is one plain request is enough.
+    pub is_literal: bool,
+    /// The model that judges, if one may.
+    pub judge: Option<Arc<dyn IntentJudge>>,
+    /// What `~` stands for in a message.
+    pub home: Option<String>,
 }
 
 /// What holds the servers of a session, and what was wanted.
@@ -112,6 +125,8 @@ pub struct Ground {
     pub desk: OpenDesk,
     /// What knows our keys.
     pub redactor: Arc<Redactor>,
+    /// What the person said last.
+    pub context: Arc<UserContext>,
 }
 
 /// A session that cannot be opened.
@@ -141,6 +156,15 @@ pub enum OpenError {
     /// There is nothing to tell its requests apart by.
     #[error("cannot start")]
     NoChance(#[source] io::Error),
+}
+
+impl OpenError {
+    fn of_log(error: AuditError, session: &SessionName) -> Self {
+        match error {
+            AuditError::InUse(_) => Self::InUse(session.clone()),
+            other => Self::Audit(other),
+        }
+    }
 }
 
 impl Identity {
@@ -182,17 +206,17 @@ impl Opening<'_> {
             bytes_max: self.record_bytes_max,
         };
         let files = LogFiles { heads: Some(home.audit_heads()), ..directory.audit() };
-        let log = AuditLog::open(files, options, event).map_err(|error| match error {
-            AuditError::InUse(_) => OpenError::InUse(directory.name.clone()),
-            other => OpenError::Audit(other),
-        })?;
+        let log = AuditLog::open(files, options, event)
+            .map_err(|error| OpenError::of_log(error, &directory.name))?;
         let grants = Grants::open(home.grants(&directory.id), directory.id.clone())
             .map_err(OpenError::Grants)?;
         // Only once the log is open: then no other process has the session, and a question that is
         // found there is nobody's.
         let policy = self.named_policy.as_deref();
         let desk = OpenDesk::open(home, &directory, &description, policy, notifier)?;
+        let context = Arc::new(UserContext::open(home.user_context(&directory.id))?);
         let people = People {
+            approver: self.discretion.approver(&context),
             session: directory.id.clone(),
             desk: desk.desk(),
             grants,
@@ -204,6 +228,7 @@ impl Opening<'_> {
         // SECURITY: computed from what holds them here, whatever the opener thought of.
         judge.bounds.servers = self.servers.traits(self.held.confinement);
         let (judge, log) = (Arc::new(judge), Arc::new(log));
+        read_ahead(&judge, &self.witness);
         let premises = Premises {
             servers: self.servers,
             judge: Arc::clone(&judge),
@@ -236,7 +261,7 @@ impl Opening<'_> {
         let broker = setup.build()?;
         let identity = Identity::of(&directory, description.kind);
         tracing::info!(session = %identity.id, kind = identity.kind.as_str(), "opened");
-        Ok(Ground { identity, directory, broker, log, desk, redactor: self.redactor })
+        Ok(Ground { identity, directory, broker, log, desk, redactor: self.redactor, context })
     }
 
     /// Returns what calls the user, if they want to be called.
@@ -277,6 +302,14 @@ impl Opening<'_> {
     }
 }
 
+impl Discretion {
+    fn approver(self, context: &Arc<UserContext>) -> Option<Approver> {
+        let Self { is_literal, judge, home } = self;
+        let context = Arc::clone(context);
+        (is_literal || judge.is_some()).then_some(Approver { context, is_literal, judge, home })
+    }
+}
+
 impl Ground {
     /// Ends a session that was opened and that nothing was made of.
     pub async fn close(self) -> Result<(), AuditError> {
@@ -288,6 +321,23 @@ impl Ground {
 impl std::fmt::Debug for Opening<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Opening").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// Begins to read what repositories in and around the workspace name and hold, while a client says hello.
+fn read_ahead(judge: &Arc<Judge>, witness: &Arc<dyn Witness>) {
+    let (ahead, witness) = (Ahead::begin(judge), Arc::clone(witness));
+    let reading = std::thread::Builder::new().name("ahead".to_owned()).spawn(move || {
+        for directory in ahead.read() {
+            witness.notice(&format!(
+                "there is more in `{directory}`, or in the history of its repository, than IronCurtain reads to find \
+                 out what your programs run: every change there needs approval"
+            ));
+        }
+    });
+    // Without a thread the first call that needs it reads it.
+    if let Err(error) = reading {
+        tracing::warn!(%error, "cannot read repositories ahead");
     }
 }
 

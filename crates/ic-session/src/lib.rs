@@ -33,6 +33,7 @@ pub mod desk;
 pub mod directory;
 mod discretion;
 mod end;
+pub mod fast_judge;
 pub mod ground;
 pub mod journal;
 pub mod news;
@@ -44,11 +45,16 @@ mod script_tool;
 pub mod session;
 pub mod workbench;
 
-pub use agent_session::{AgentParts, AgentSession, BRIDGE, GateNews};
+pub use agent_session::{
+    AgentEnd, AgentParts, AgentSession, BRIDGE, GateNews, Link, Showing, Shown, TERMINAL_EVENT,
+    ToAgent, link,
+};
 pub use built_in::{BuiltIn, Mind};
 pub use desk::{AtTerminal, OpenDesk, Seat, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
-pub use ground::{Ground, Held, Identity, OpenError, Opening};
+pub use fast_judge::FastJudge;
+pub use ground::{Discretion, Ground, Held, Identity, OpenError, Opening};
+pub use ic_confine::TerminalSize;
 pub use journal::Journal;
 pub use news::{CallFate, CallNews, Event, News, Tally};
 pub use proxy::ProxySession;

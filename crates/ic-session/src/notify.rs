@@ -84,7 +84,7 @@ impl Notifier {
     /// Runs the program once; fails with what a person should know.
     async fn call(&self, document: &[u8]) -> Result<(), String> {
         let child = self.launcher.start(&self.program).map_err(|error| ic_types::chain(&error))?;
-        let Child { stdin, stdout, stderr, mut process, doors: _ } = child;
+        let Child { stdin, stdout, stderr, mut process, .. } = child;
         let served = async {
             let ((), (), said) = tokio::join!(feed(stdin, document), drain(stdout), hear(stderr));
             said

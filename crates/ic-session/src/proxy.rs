@@ -42,7 +42,7 @@ impl ProxySession {
         news: Arc<News>,
         code_mode: Option<(Launcher, Confinement)>,
     ) -> Self {
-        let Ground { identity, directory, broker, log, desk, redactor } = ground;
+        let Ground { identity, directory, broker, log, desk, redactor, .. } = ground;
         let questions = Questions::of(desk.entry().clone());
         let scripts = code_mode
             .map(|workers| RunScript::new((&broker, &redactor), &news, workers, &directory));

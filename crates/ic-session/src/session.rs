@@ -9,11 +9,12 @@ use std::pin::Pin;
 
 use ic_agent::TurnError;
 pub use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
-use ic_audit::AuditError;
-use ic_escalation::{AnswerError, Pending, Reply, Told};
+use ic_audit::{AuditError, Redactor};
+use ic_backend::Witness as _;
+use ic_escalation::{AnswerError, Message, Pending, Reply, Told, UserContext};
 use ic_store::StoreError;
 pub use ic_store::{Turn, TurnUsage};
-use ic_types::{EscalationId, SessionId, SessionName, Timestamp};
+use ic_types::{EscalationId, SessionId, SessionName, Timestamp, chain};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +42,11 @@ pub trait SessionHandle: Send + Sync {
 
 /// A session that one talks with.
 pub trait Conversation: SessionHandle {
+    /// Notes what the person said with their own keys, before it is sent.
+    ///
+    /// A message that is sent without this is nobody's own: no call is approved because of it.
+    fn note_typed(&self, message: &Message);
+
     /// Sends a message, and waits for the answer.
     ///
     /// Only a session that is ready takes one. When `cancel` is cancelled, or what is returned is
@@ -67,6 +73,14 @@ pub trait Attended: Conversation {
 
     /// Returns what waits for a person.
     fn questions(&self) -> &Questions;
+}
+
+/// Notes a message of the person, in memory and in its file, without our keys.
+pub(crate) fn note(context: &UserContext, redactor: &Redactor, news: &News, message: &Message) {
+    let shown = redactor.mask_own_keys(message.text.clone());
+    if let Err(error) = context.say(message.clone(), &shown) {
+        news.notice(&format!("your message cannot be noted: {}", chain(&error)));
+    }
 }
 
 /// An answer that is under way.

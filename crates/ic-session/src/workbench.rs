@@ -9,7 +9,7 @@ use std::time::Duration;
 use ic_agent::TurnClock;
 use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
-use ic_escalation::{Pending, Reply, Told};
+use ic_escalation::{Pending, Reply, Told, UserContext};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
 use ic_types::{Object, ToolCall};
 use tokio::sync::{broadcast, mpsc};
@@ -38,6 +38,8 @@ pub struct Workbench {
     pub questions: Questions,
     identity: Identity,
     redactor: Arc<Redactor>,
+    /// What the person said last.
+    pub(crate) context: Arc<UserContext>,
     sandbox: Sandbox,
     calls: BrokerCalls,
     end: End,
@@ -53,7 +55,7 @@ impl Workbench {
         launcher: Launcher,
         confinement: Confinement,
     ) -> Self {
-        let Ground { identity, directory, broker, log, desk, redactor } = ground;
+        let Ground { identity, directory, broker, log, desk, redactor, context } = ground;
         let sandbox = Sandbox::new(SandboxSpec {
             launcher,
             arguments: vec![WORKER.into()],
@@ -67,7 +69,7 @@ impl Workbench {
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
         let end = End::of(Owned { desk, broker, log, tasks: calls.tasks() });
-        Self { directory, news, questions, identity, redactor, sandbox, calls, end, stop }
+        Self { directory, news, questions, identity, redactor, context, sandbox, calls, end, stop }
     }
 
     /// Runs a script after which no other comes.

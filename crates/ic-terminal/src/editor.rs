@@ -22,6 +22,8 @@ pub struct Editor {
     killed: Vec<Cell>,
     undo: Vec<(Vec<Cell>, usize)>,
     last: Last,
+    /// Whether anything in it did not come from keys, one by one.
+    has_foreign: bool,
 }
 
 /// What was done last, as far as it matters for what comes next.
@@ -58,6 +60,13 @@ impl Editor {
         self.cells.iter().map(Cell::text).collect()
     }
 
+    /// Returns whether something was pasted or put in since it was last empty or taken.
+    ///
+    /// What was removed again counts all the same: nobody keeps track of which characters were whose.
+    pub fn has_foreign(&self) -> bool {
+        self.has_foreign
+    }
+
     /// Returns what stands before the cursor.
     pub fn text_before_cursor(&self) -> String {
         self.cells.iter().take(self.cursor).map(Cell::text).collect()
@@ -81,6 +90,7 @@ impl Editor {
     /// Puts `text` in the place of everything, with the cursor at its end.
     pub fn replace(&mut self, text: &str) {
         self.remember();
+        self.has_foreign = true;
         self.cells = cells_of(text);
         self.cursor = self.cells.len();
     }
@@ -95,6 +105,7 @@ impl Editor {
     /// Puts `text` in the place of the last `n_chars` characters before the cursor.
     pub fn complete(&mut self, n_chars: usize, text: &str) {
         self.remember();
+        self.has_foreign = true;
         let mut left = n_chars;
         while 0 < left && 0 < self.cursor {
             self.cursor -= 1;
@@ -110,6 +121,7 @@ impl Editor {
             Key::Char(c) => self.type_in(*c, last),
             Key::Paste(text) => {
                 self.remember();
+                self.has_foreign = true;
                 self.insert(Cell::of_paste(text));
             }
             Key::LineBreak => {
@@ -143,6 +155,7 @@ impl Editor {
             Key::Delete | Key::Ctrl('d') => self.remove(Some(self.cursor)),
             Key::Ctrl('y') => {
                 self.remember();
+                self.has_foreign = true;
                 self.insert(self.killed.clone());
             }
             Key::Ctrl('t') => self.transpose(),

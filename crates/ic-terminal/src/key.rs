@@ -57,6 +57,20 @@ pub enum Key {
     Paste(String),
     /// A paste of more than [`PASTE_BYTES_MAX`], of which nothing is kept.
     PasteTooLong,
+    /// What was done with a mouse, at a column and row of the screen from zero; only where it was
+    /// [asked for](Decoder::with_mouse).
+    Mouse(Mouse, (u16, u16)),
+}
+
+/// What was done with a mouse.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mouse {
+    /// The main button was pressed.
+    Press,
+    /// The wheel was turned.
+    WheelUp,
+    /// The wheel was turned.
+    WheelDown,
 }
 
 /// What one reading of the terminal brought.
@@ -80,6 +94,16 @@ pub struct Decoder {
     was_escape: bool,
     /// How many things were read that are no keys.
     n_dropped: usize,
+    /// What becomes of reports of a mouse.
+    mouse: MouseReports,
+}
+
+/// What becomes of reports of a mouse.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum MouseReports {
+    #[default]
+    Dropped,
+    Taken,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,6 +122,11 @@ enum State {
 }
 
 impl Decoder {
+    /// Takes reports of a mouse too, in the form that `ESC [ ? 1006 h` asks for.
+    pub fn with_mouse() -> Self {
+        Self { mouse: MouseReports::Taken, ..Self::default() }
+    }
+
     /// Takes the bytes of one reading.
     ///
     /// SECURITY: a report of the terminal may end with the letter that approves, and that letter may
@@ -184,6 +213,11 @@ impl Decoder {
                 sequence::Step::Paste => {
                     self.state = State::Paste(Vec::new());
                     None
+                }
+                sequence::Step::Key(Some(Key::Mouse(..)))
+                    if self.mouse == MouseReports::Dropped =>
+                {
+                    self.or_dropped(None)
                 }
                 sequence::Step::Key(key) => self.or_dropped(key),
                 sequence::Step::Escape => {

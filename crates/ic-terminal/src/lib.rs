@@ -37,7 +37,7 @@ pub use completion::{Completed, Place, complete};
 pub use editor::Editor;
 pub use gate::Gate;
 pub use history::History;
-pub use key::{Decoder, Key, Piece};
+pub use key::{Decoder, Key, Mouse, Piece};
 pub use layout::Frame;
 pub use line::{Ink, Line, Span};
 pub use markdown::Markdown;

@@ -83,6 +83,11 @@ impl Line {
         self.0.iter().map(|span| span.text.width()).sum()
     }
 
+    /// Returns its pieces, each with its ink, for whoever draws cells instead of sending bytes.
+    pub fn pieces(&self) -> impl Iterator<Item = (Ink, &str)> {
+        self.0.iter().map(|span| (span.ink, span.text.as_str()))
+    }
+
     /// Returns what stands there, without its ink.
     pub fn text(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()

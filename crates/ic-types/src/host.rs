@@ -69,6 +69,35 @@ impl Host {
             Self::V4(_) | Self::V6(_) => false,
         }
     }
+
+    /// Returns whether this can lead out of the local network: a public name, or an address that is not
+    /// kept for this machine or a network of one's own. In doubt it can.
+    pub fn can_be_outside(&self) -> bool {
+        match self.unmapped() {
+            Self::Name(_) => self.is_public_name(),
+            Self::V4(it) => {
+                let is_shared = it.octets()[0] == 100 && it.octets()[1] & 0xc0 == 64;
+                let is_near = it.is_private() || it.is_loopback() || it.is_link_local();
+                !(is_near || is_shared || it.octets()[0] == 0)
+            }
+            Self::V6(it) => {
+                let is_near = it.is_unique_local() || it.is_unicast_link_local();
+                !(is_near || it.is_loopback() || it.is_unspecified())
+            }
+        }
+    }
+
+    /// Returns the IPv4 address that an IPv6 address only wraps (`::ffff:127.0.0.1`), else the host itself.
+    #[must_use]
+    pub fn unmapped(&self) -> Self {
+        match self {
+            Self::V6(address) => match address.to_ipv4_mapped() {
+                Some(wrapped) => Self::V4(wrapped),
+                None => self.clone(),
+            },
+            Self::Name(_) | Self::V4(_) => self.clone(),
+        }
+    }
 }
 
 /// Reads a host as a URL would: IDNA, any spelling of an IPv4 address, one trailing dot dropped.

@@ -5,6 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, PrimitiveDateTime};
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Timestamp(u64);
@@ -37,26 +40,19 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the date and time of day in UTC.
-    ///
-    /// Counts years from 1 March, so that the leap day is the last of a year.
+    /// Returns the date and time of day in UTC; what lies beyond the year 9999 is its last second.
     pub(crate) fn civil(self) -> Civil {
-        let (days, ms_of_day) = (self.0 / 86_400_000, self.0 % 86_400_000);
-        let days_since_0000_03_01 = days + 719_468;
-        let (era, day_of_era) = (days_since_0000_03_01 / 146_097, days_since_0000_03_01 % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * day_of_year + 2) / 153;
-        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let unix_s = i64::try_from(self.0 / 1_000).unwrap_or(i64::MAX);
+        let at = OffsetDateTime::from_unix_timestamp(unix_s);
+        let at = at.unwrap_or_else(|_| PrimitiveDateTime::MAX.assume_utc());
         Civil {
-            year: era * 400 + year_of_era + u64::from(month <= 2),
-            month,
-            day: day_of_year - (153 * month_from_march + 2) / 5 + 1,
-            hour: ms_of_day / 3_600_000,
-            minute: ms_of_day / 60_000 % 60,
-            second: ms_of_day / 1_000 % 60,
-            milli: ms_of_day % 1_000,
+            year: u64::try_from(at.year()).unwrap_or_default(),
+            month: u64::from(u8::from(at.month())),
+            day: u64::from(at.day()),
+            hour: u64::from(at.hour()),
+            minute: u64::from(at.minute()),
+            second: u64::from(at.second()),
+            milli: self.0 % 1_000,
         }
     }
 }
@@ -66,66 +62,14 @@ impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(raw: &str) -> Result<Self, Self::Err> {
-        parse(raw.as_bytes()).ok_or(InvalidTimestamp)
-    }
-}
-
-fn parse(raw: &[u8]) -> Option<Timestamp> {
-    let (date, rest) = raw.split_at_checked(10)?;
-    let (time, rest) = rest.split_at_checked(9)?;
-    let ([y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2], [b'T', time @ ..]) = (date, time) else {
-        return None;
-    };
-    let [h1, h2, b':', n1, n2, b':', s1, s2] = time else { return None };
-    let year = number(&[*y1, *y2, *y3, *y4], 9999)?;
-    let (month, day) = (number(&[*m1, *m2], 12)?, number(&[*d1, *d2], 31)?);
-    let (hour, minute) = (number(&[*h1, *h2], 23)?, number(&[*n1, *n2], 59)?);
-    let second = number(&[*s1, *s2], 59)?;
-    let (ms, offset) = fraction(rest)?;
-    let offset_s = match offset {
-        b"Z" => 0,
-        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let minutes = number(&[*h1, *h2], 23)? * 60 + number(&[*m1, *m2], 59)?;
-            let seconds = i64::try_from(minutes * 60).ok()?;
-            if *sign == b'+' { seconds } else { -seconds }
+        // RFC 3339 lets applications put a space between date and time; none of ours does.
+        if raw.contains(' ') {
+            return Err(InvalidTimestamp);
         }
-        _ => return None,
-    };
-    let days = days_since_1970(year, month, day)?;
-    let local_s = days * 86_400 + hour * 3_600 + minute * 60 + second;
-    let unix_s = u64::try_from(i64::try_from(local_s).ok()? - offset_s).ok()?;
-    Some(Timestamp(unix_s * 1_000 + ms))
-}
-
-/// Reads `.123456` into milliseconds, and returns what follows.
-fn fraction(rest: &[u8]) -> Option<(u64, &[u8])> {
-    let [b'.', rest @ ..] = rest else { return Some((0, rest)) };
-    let n_digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (digits, rest) = rest.split_at_checked(n_digits)?;
-    let digit = |at: usize| digits.get(at).map_or(0, |byte| u64::from(byte - b'0'));
-    (1..=9).contains(&n_digits).then(|| (digit(0) * 100 + digit(1) * 10 + digit(2), rest))
-}
-
-fn number(digits: &[u8], max: u64) -> Option<u64> {
-    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-    let number = digits.iter().try_fold(0, |sum, byte| Some(sum * 10 + digit(byte)?))?;
-    (number <= max).then_some(number)
-}
-
-/// Returns `None` for a day that no calendar has, and for one before 1970.
-fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
-    // Counted from 1 March, as in `civil`, so that the leap day is the last of a year.
-    let (year_from_march, month_from_march) = match month {
-        0 => return None,
-        1 | 2 => (year.checked_sub(1)?, month + 9),
-        _ => (year, month - 3),
-    };
-    let (era, year_of_era) = (year_from_march / 400, year_from_march % 400);
-    let day_of_year = (153 * month_from_march + 2) / 5 + day.checked_sub(1)?;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
-    let Civil { month: found_month, day: found_day, .. } = Timestamp(days * 86_400_000).civil();
-    ((found_month, found_day) == (month, day)).then_some(days)
+        let at = OffsetDateTime::parse(raw, &Rfc3339).map_err(|_| InvalidTimestamp)?;
+        let unix_ms = at.unix_timestamp_nanos().div_euclid(1_000_000);
+        u64::try_from(unix_ms).map(Self).map_err(|_| InvalidTimestamp)
+    }
 }
 
 /// Prints RFC 3339 with milliseconds, in UTC.
@@ -164,6 +108,15 @@ mod tests {
     }
 
     #[test]
+    fn what_no_calendar_has_is_the_last_second_of_the_year_9999() {
+        let last = Timestamp::from_unix_ms(253_402_300_799_999);
+        assert_eq!(last.to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(last.to_string().parse(), Ok(last));
+        let beyond = Timestamp::from_unix_ms(u64::MAX).to_string();
+        assert!(beyond.starts_with("9999-12-31T23:59:59."), "{beyond}");
+    }
+
+    #[test]
     fn reads_what_other_programs_write() {
         for (text, expected) in [
             ("2026-11-15T00:00:00Z", "2026-11-15T00:00:00.000Z"),
@@ -172,6 +125,8 @@ mod tests {
             ("2026-11-15T01:30:00+01:30", "2026-11-15T00:00:00.000Z"),
             ("2026-11-14T23:00:00.5-01:00", "2026-11-15T00:00:00.500Z"),
             ("2026-11-15T00:00:00+00:00", "2026-11-15T00:00:00.000Z"),
+            ("2026-11-15t00:00:00z", "2026-11-15T00:00:00.000Z"),
+            ("2026-11-15T00:00:00.1234567899Z", "2026-11-15T00:00:00.123Z"),
         ] {
             assert_eq!(text.parse::<Timestamp>().map(|it| it.to_string()), Ok(expected.to_owned()));
         }
@@ -185,9 +140,7 @@ mod tests {
             "2026-11-15",
             "2026-11-15T00:00:00",
             "2026-11-15 00:00:00Z",
-            "2026-11-15T00:00:00z",
             "2026-11-15T00:00:00.Z",
-            "2026-11-15T00:00:00.1234567890Z",
             "2026-11-15T24:00:00Z",
             "2026-11-15T00:60:00Z",
             "2026-11-15T00:00:60Z",

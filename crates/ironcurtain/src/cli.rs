@@ -11,10 +11,12 @@ use ic_trace::{Format, TraceError, TraceSpec};
 use crate::commands::{
     AFTER_HELP, agents::AgentsCommand, approvals::ApprovalsCommand, audit::AuditCommand,
     ca::CaCommand, cleanup::CleanupArgs, clients::ClientsCommand, compile_policy::CompileArgs,
-    completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs,
-    grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
+    completions::CompletionsArgs, config::ConfigCommand, customize_policy::CustomizeArgs,
+    demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, images::ImagesCommand,
+    listen::ListenArgs, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
     mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs, servers::ServersCommand,
-    sessions::SessionsCommand, start::StartArgs, usage::UsageArgs,
+    servers::annotate::AnnotateArgs, sessions::SessionsCommand, start::StartArgs,
+    status::StatusArgs, usage::UsageArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -123,10 +125,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sessions(SessionsCommand),
     Cleanup(CleanupArgs),
+    Status(StatusArgs),
     Usage(UsageArgs),
     /// Show pending approval requests and answer them
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
+    #[command(visible_alias = "listen")]
+    EscalationListener(ListenArgs),
     /// List grants and revoke them
     #[command(subcommand)]
     Grants(GrantsCommand),
@@ -136,6 +141,9 @@ pub(crate) enum Command {
     /// Install, list, update and remove agents such as Claude Code
     #[command(subcommand)]
     Agents(AgentsCommand),
+    /// Build, list and remove the images of agents in containers
+    #[command(subcommand)]
+    Images(ImagesCommand),
     /// Add, list, test, review and trust MCP servers
     #[command(subcommand)]
     Servers(ServersCommand),
@@ -143,6 +151,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Policy(PolicyCommand),
     CompilePolicy(CompileArgs),
+    AnnotateTools(AnnotateArgs),
+    CustomizePolicy(CustomizeArgs),
     /// Show, follow, verify and export the audit log
     #[command(subcommand)]
     Audit(AuditCommand),

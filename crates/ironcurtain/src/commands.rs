@@ -9,9 +9,12 @@ pub(crate) mod clients;
 pub(crate) mod compile_policy;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod customize_policy;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod grants;
+pub(crate) mod images;
+pub(crate) mod listen;
 pub(crate) mod man;
 pub(crate) mod mcp_server;
 pub(crate) mod migrate;
@@ -22,9 +25,12 @@ pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod start;
+pub(crate) mod status;
 pub(crate) mod usage;
 
 use std::process::ExitCode;
+
+pub(crate) use start::runtime;
 
 use ic_home::Environment;
 
@@ -65,6 +71,8 @@ pub(crate) enum Exit {
     BudgetExhausted,
     /// The user cancelled it.
     Cancelled,
+    /// As the agent ended at its own interface.
+    Agent(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -76,6 +84,7 @@ impl From<Exit> for ExitCode {
             Exit::Denied => 4,
             Exit::BudgetExhausted => 5,
             Exit::Cancelled => 130,
+            Exit::Agent(code) => code,
         })
     }
 }
@@ -93,15 +102,20 @@ pub(crate) fn run(
         Command::Proxy(args) => proxy::run(&args, environment, screen),
         Command::McpServer(command) => mcp_server::run(command, environment, screen),
         Command::Approvals(command) => approvals::run(command, environment, screen),
+        Command::EscalationListener(args) => listen::run(&args, environment, screen),
         Command::Grants(command) => grants::run(command, environment, screen),
         Command::Sessions(command) => sessions::run(command, environment, screen),
         Command::Cleanup(args) => cleanup::run(&args, environment, screen),
+        Command::Status(args) => status::run(&args, environment, screen),
         Command::Usage(args) => usage::run(&args, environment, screen),
         Command::Clients(command) => clients::run(command, environment, screen),
         Command::Agents(command) => agents::run(command, environment, screen),
+        Command::Images(command) => images::run(&command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::CompilePolicy(args) => compile_policy::run(&args, environment, screen),
+        Command::CustomizePolicy(args) => customize_policy::run(&args, environment, screen),
+        Command::AnnotateTools(args) => servers::annotate::run(&args, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),
         Command::Doctor(args) => doctor::run(&args, environment, screen),

@@ -176,7 +176,7 @@ impl<'a> Installer<'a> {
         self.trial.block_on(async {
             let started = self.trial.launcher().start(&spec);
             let child = started.map_err(|error| failed(ic_types::chain(&error)))?;
-            let Child { stdin, stdout, stderr, mut process, doors } = child;
+            let Child { stdin, stdout, stderr, mut process, doors, .. } = child;
             drop(stdin);
             let (tasks, over) = (TaskTracker::new(), CancellationToken::new());
             let traffic = Arc::new(Traffic::default());
@@ -269,6 +269,7 @@ impl<'a> Installer<'a> {
             },
             unix_sockets: false,
             limits: Limits::SERVER,
+            user: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use ic_audit::REPORTED_ERROR;
 use ic_audit::read::{Record, Records};
 use ic_mitm::Earlier;
 use ic_model::Cost;
-use ic_session::SessionKind;
+use ic_session::{SessionKind, TERMINAL_EVENT};
 use ic_types::{Json, Object, Timestamp};
 
 use crate::spent::{ByModel, Spent};
@@ -41,6 +41,8 @@ pub(crate) struct Ledger {
     open: HashMap<String, Vec<String>>,
     /// Whether an agent with tools of its own worked there: what these change is in no call.
     has_own_tools: bool,
+    /// What agents sent their terminals that was not passed on.
+    at_terminals: Vec<String>,
 }
 
 impl Ledger {
@@ -74,6 +76,7 @@ impl Ledger {
             }
             (Some("escalation"), Some("allow")) => self.n_approved += 1,
             (Some("llm"), _) => self.models.take(record),
+            (Some("session"), _) => self.at_terminals.extend(dropped_at_terminal(record)),
             _ => {}
         }
     }
@@ -95,6 +98,11 @@ impl Ledger {
     /// Returns a line for each model: requests, tokens and cost.
     pub(crate) fn models(&self) -> impl Iterator<Item = String> {
         self.models.lines()
+    }
+
+    /// Returns what agents sent their terminals that was not passed on.
+    pub(crate) fn at_terminals(&self) -> impl Iterator<Item = &str> {
+        self.at_terminals.iter().map(String::as_str)
     }
 
     /// Returns what the models cost.
@@ -149,6 +157,14 @@ fn is_opening(record: &Record) -> bool {
     let arguments = object(record.fields.get("arguments"));
     let event = arguments.and_then(|it| it.get("event")).and_then(Json::as_str);
     record.text("kind") == Some("session") && event == Some("opened")
+}
+
+/// Returns what an agent sent its terminal that was not passed on, if a record says so.
+fn dropped_at_terminal(record: &Record) -> Option<String> {
+    let arguments = object(record.fields.get("arguments"))?;
+    let is_terminal = arguments.get("event").and_then(Json::as_str) == Some(TERMINAL_EVENT);
+    let dropped = arguments.get("dropped").and_then(Json::as_str).filter(|_| is_terminal)?;
+    Some(dropped.to_owned())
 }
 
 /// Returns whether a record opens a session of an agent that has tools of its own.

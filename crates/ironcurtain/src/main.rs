@@ -3,8 +3,11 @@
 //! No logic lives here; each command is a file in `commands/`.
 
 mod agents;
+mod books;
 mod cli;
 mod commands;
+mod compiling;
+mod containers;
 mod error;
 mod files;
 mod installer;
@@ -62,6 +65,10 @@ fn main() -> ExitCode {
     // Likewise: what speaks MCP for an agent of others, in that agent's cage.
     if first.as_ref().is_some_and(|first| first == ic_session::BRIDGE) {
         return ic_client::bridge::run(arguments);
+    }
+    // Likewise: what opens the doors of a container, and becomes the agent in it.
+    if first.as_ref().is_some_and(|first| first == ic_confine::ROOM) {
+        return ic_confine::run_room(arguments);
     }
     // Likewise: code of the agent's runs behind this, in a cage.
     if first.is_some_and(|first| first == ic_session::WORKER) {

@@ -9,25 +9,23 @@ pub(crate) mod constitution;
 pub(crate) mod content;
 pub(crate) mod difference;
 pub(crate) mod english;
+pub(crate) mod force;
 pub(crate) mod meaning;
 pub(crate) mod preview;
 pub(crate) mod template;
 pub(crate) mod words;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use ic_constitution::Tool;
-use ic_home::config::update;
-use ic_home::config::{Config, ConfigFile, KeyName, Layers};
-use ic_home::{Clock as _, Environment, Home, Lock, PolicyChoice, SystemClock, file};
-use ic_opening::policy::{ADDITIONS, As, Loaded, Moved, NoSandbox, Origin, Wanted};
+use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
+use ic_opening::policy::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
 use ic_policy::additions::{self, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
-use ic_types::{CanonicalPath, Json, Object, ServerName};
+use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
 use crate::files;
@@ -35,6 +33,7 @@ use crate::judge;
 use crate::own_policy::constitution::{CONSTITUTION, Made};
 use crate::own_policy::content::Content;
 use crate::own_policy::difference::{Difference, Settings};
+use crate::own_policy::force::{append, is_in_force, use_policy};
 use crate::screen::Screen;
 
 /// How many copies of one built-in policy are made without being asked for by name.
@@ -72,6 +71,12 @@ pub(crate) struct Agreed {
 }
 
 impl Target {
+    /// Returns how commands name the policy; `None` if it is the one that is in force.
+    pub(crate) fn option(&self) -> Option<String> {
+        let named = self.wanted.as_ref().filter(|_| self.becomes.is_none())?;
+        Some(format!(" --policy {}", named.display()))
+    }
+
     /// Finds the policy to change: the one that is in force or `named`; a copy if that is built in.
     pub(crate) fn find(
         named: Option<PathBuf>,
@@ -397,16 +402,6 @@ fn unused_name(name: &str, home: &Home) -> Result<String, Failure> {
     ))
 }
 
-/// Returns whether the policy called `name` is in force where a session names none.
-fn is_in_force(name: &str, home: &Home, environment: &Environment) -> Result<bool, Failure> {
-    let file = ConfigFile::read(home)?;
-    let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
-    Ok(match config.policy {
-        Some(PolicyChoice::Named(it)) => it.as_str() == name,
-        Some(PolicyChoice::Directory(_)) | None => false,
-    })
-}
-
 /// Returns how a directory is written in an addition: from the home, if it lies there.
 pub(crate) fn spelled(path: &CanonicalPath, environment: &Environment) -> Result<String, Failure> {
     let home = environment.home()?;
@@ -422,83 +417,4 @@ pub(crate) fn spelled(path: &CanonicalPath, environment: &Environment) -> Result
     path.to_str()
         .map(str::to_owned)
         .ok_or_else(|| Failure::usage("the path of the directory is not valid Unicode"))
-}
-
-/// Makes `policy` the one that is in force where none is named.
-pub(crate) fn use_policy(
-    policy: &str,
-    home: &Home,
-    environment: &Environment,
-) -> Result<(), Failure> {
-    Ok(update::set(home, environment, vec![(KeyName::parse("policy")?, Json::from(policy))])?)
-}
-
-/// Writes that another policy was put in force.
-pub(crate) fn note_use(
-    before: &Loaded,
-    after: &Loaded,
-    (agreed, difference): (Agreed, Option<&Difference>),
-    home: &Home,
-) -> Result<(), Failure> {
-    let mut line = Object::new();
-    line.insert("timestamp", SystemClock.now().to_string());
-    line.insert("policy", after.origin.as_str());
-    line.insert("change", "use");
-    line.insert("instead", before.origin.as_str());
-    line.insert("by", agreed.by);
-    line.insert("agreed", agreed.how);
-    line.insert("policyHashBefore", before.judge.policy.hash().to_string());
-    line.insert("policyHashAfter", after.judge.policy.hash().to_string());
-    if let Some(difference) = difference {
-        difference.note(&mut line);
-    }
-    append(home, &Json::Object(line))
-}
-
-/// Writes that directories of a policy lead elsewhere from now on.
-pub(crate) fn note_moved(
-    loaded: &Loaded,
-    moved: &[Moved],
-    how: &'static str,
-    home: &Home,
-) -> Result<(), Failure> {
-    let entry = |it: &Moved| Json::from(format!("{}: {} -> {}", it.name, it.then, it.now));
-    let mut line = Object::new();
-    line.insert("timestamp", SystemClock.now().to_string());
-    line.insert("policy", loaded.origin.as_str());
-    line.insert("change", "confirm");
-    line.insert("entries", moved.iter().map(entry).collect::<Vec<Json>>());
-    line.insert("by", "policy confirm");
-    line.insert("agreed", how);
-    append(home, &Json::Object(line))
-}
-
-/// Writes that tools of an added server mean something else from now on.
-pub(crate) fn note_review(
-    server: &ServerName,
-    loaded: (&Loaded, &Loaded),
-    (how, difference): (&'static str, &Difference),
-    home: &Home,
-) -> Result<(), Failure> {
-    let (before, after) = loaded;
-    let mut line = Object::new();
-    line.insert("timestamp", SystemClock.now().to_string());
-    line.insert("policy", after.origin.as_str());
-    line.insert("change", "review");
-    line.insert("server", server.as_str());
-    line.insert("by", "servers review");
-    line.insert("agreed", how);
-    line.insert("policyHashBefore", before.judge.policy.hash().to_string());
-    line.insert("policyHashAfter", after.judge.policy.hash().to_string());
-    difference.note(&mut line);
-    append(home, &Json::Object(line))
-}
-
-fn append(home: &Home, line: &Json) -> Result<(), Failure> {
-    file::create_dir(home.logs())?;
-    let path = home.policy_changes();
-    let mut log = file::open_append(&path)?;
-    log.write_all(format!("{line}\n").as_bytes()).and_then(|()| log.sync_data()).map_err(|source| {
-        Failure::environment(format!("cannot write `{}`", path.display())).with_source(source)
-    })
 }

@@ -262,6 +262,11 @@ impl Person {
     ///
     /// A script chooses nothing.
     pub(crate) fn choose(&mut self, question: &str) -> Result<Option<String>, Failure> {
+        Ok(self.words(question)?.map(|it| it.to_ascii_lowercase()))
+    }
+
+    /// Asks for words, which are returned as they were typed; nothing if the terminal has gone.
+    pub(crate) fn words(&mut self, question: &str) -> Result<Option<String>, Failure> {
         let terminal = match self {
             Self::AtTerminal(terminal) => terminal,
             Self::Scripted => return Ok(None),
@@ -270,7 +275,7 @@ impl Person {
         tcflush(&*terminal, QueueSelector::IFlush).map_err(|errno| unusable(errno.into()))?;
         write!(terminal, "{} ", visible(question)).map_err(unusable)?;
         let (answer, is_whole) = read_answer(terminal).map_err(unusable)?;
-        let text = String::from_utf8_lossy(&answer).trim().to_ascii_lowercase();
+        let text = String::from_utf8_lossy(&answer).trim().to_owned();
         Ok((is_whole || !text.is_empty()).then_some(text))
     }
 }

@@ -4,9 +4,11 @@
 //! What a session does is not known here. A task is watched by an [`Onlooker`]; a conversation is held
 //! in a [`Repl`], or line by line where there is no terminal.
 
+mod agent_screen;
 mod banner;
 mod choice;
 mod console;
+mod full;
 mod group;
 mod held;
 mod onlooker;
@@ -20,9 +22,11 @@ mod telling;
 mod tty;
 mod turn;
 
+pub(crate) use agent_screen::{AgentScreen, Framing};
 pub(crate) use banner::{Asking, Banner, Place};
 pub(crate) use choice::{Choice, choose_one};
 pub(crate) use console::{Below, Console, moment};
+pub(crate) use full::{FullScreen, title};
 pub(crate) use group::Group;
 pub(crate) use held::Held;
 pub(crate) use onlooker::{Onlooker, Script, Seat};

@@ -233,7 +233,8 @@ async fn connect_from_cage(
     let words = words(script, port);
     let words = words.each_ref().map(String::as_str);
     let spec = spec("/usr/bin/python3", &words, Hold::Caged(rung, cage));
-    let Child { stdin, mut stdout, stderr: _stderr, mut process, doors } = launcher.start(&spec)?;
+    let Child { stdin, mut stdout, stderr: _stderr, mut process, doors, .. } =
+        launcher.start(&spec)?;
     drop(stdin);
     let doors = doors.context("there are doors")?.come().await?;
     let doors = Doors {
@@ -288,6 +289,7 @@ fn caged(rung: Rung, place: &Path) -> Hold {
         relaxed: Vec::new(),
         follows_links: false,
         limits: Limits::SERVER,
+        user: None,
     };
     Hold::Caged(rung, cage)
 }

@@ -75,8 +75,13 @@ fn push(
     };
     let bounds = bounds::gather(&RealDisk, &places, HashMap::from([("git".parse()?, traits)]))?;
     let home = &places.home;
-    let resolver =
-        Resolver { disk: &RealDisk, home, sandbox: bounds.sandbox.as_ref(), orders: None };
+    let resolver = Resolver {
+        disk: &RealDisk,
+        home,
+        sandbox: bounds.sandbox.as_ref(),
+        orders: None,
+        seen_as: None,
+    };
     let arguments = json!({"path": repository, "remote": "origin", "branch": "main"}).to_string();
     let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)? else {
         anyhow::bail!("arguments are an object");

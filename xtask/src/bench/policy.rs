@@ -184,6 +184,7 @@ impl Ground {
             home: &self.home,
             sandbox: self.bounds.sandbox.as_ref(),
             orders: None,
+            seen_as: None,
         }
     }
 

@@ -135,6 +135,7 @@ impl World {
             certificates: None,
             shown: Vec::new(),
             notify: None,
+            discretion: ic_session::Discretion::default(),
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),
@@ -163,7 +164,8 @@ impl World {
         };
         let bounds =
             bounds::gather(&RealDisk, &places, ServersFile::builtin().traits(Confinement::None))?;
-        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
+        let resolver =
+            Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None, seen_as: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate)?;
         Ok(Judge {
@@ -172,6 +174,7 @@ impl World {
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
             earlier: Vec::new(),
+            seen_as: None,
             home,
         })
     }

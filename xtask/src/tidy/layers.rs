@@ -7,7 +7,16 @@ use super::tree::Tree;
 /// The rows, lowest first, as in ARCHITECTURE.md.
 const ROWS: [&[&str]; 11] = [
     &["ic-types"],
-    &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
+    &[
+        "ic-policy",
+        "ic-home",
+        "ic-intent",
+        "ic-mcp",
+        "ic-schema",
+        "ic-screen",
+        "ic-terminal",
+        "ic-typescript",
+    ],
     &[
         "ic-adapter",
         "ic-analysis",
@@ -16,6 +25,7 @@ const ROWS: [&[&str]; 11] = [
         "ic-resolve",
         "ic-audit",
         "ic-escalation",
+        "ic-listener",
         "ic-model",
     ],
     &["ic-egress", "ic-trace", "ic-inventory", "ic-servers", "ic-container"],

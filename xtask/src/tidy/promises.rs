@@ -1,4 +1,4 @@
-//! Every promise in `docs/promises.md` is kept by a test or a type that exists.
+//! Every promise in `docs/promises.md`, and every attack in `docs/gate-attacks.md`, is kept by a test or a type that exists.
 //!
 //! The first cell of a row states the promise; the others name in backticks what keeps it: a
 //! function (`a_name_like_this`, or the last part of `path::to::name`) or a type (`Permit`,
@@ -10,7 +10,7 @@ use super::Finding;
 use super::text::quoted;
 use super::tree::{Line, SourceFile, Tree};
 
-const PATH: &str = "docs/promises.md";
+const PATHS: [&str; 2] = ["docs/promises.md", "docs/gate-attacks.md"];
 
 /// What a row names as keeping its promise.
 #[derive(Clone, Copy)]
@@ -20,14 +20,18 @@ enum Proof<'a> {
 }
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    // That the list exists at all is another check's concern.
-    let Some(file) = tree.file(PATH) else { return Vec::new() };
+    let definitions = Definitions::of(tree);
+    // That the lists exist at all is another check's concern.
+    let files = PATHS.into_iter().filter_map(|path| Some((path, tree.file(path)?)));
+    files.flat_map(|(path, file)| check_file(path, file, &definitions)).collect()
+}
+
+fn check_file(path: &str, file: &SourceFile, definitions: &Definitions<'_>) -> Vec<Finding> {
     let rows = rows(file);
     if rows.is_empty() {
-        return vec![Finding::new(PATH, 1, "the file has no table of promises.")];
+        return vec![Finding::new(path, 1, "the file has no table of promises.")];
     }
-    let definitions = Definitions::of(tree);
-    rows.into_iter().flat_map(|row| check_row(row, &definitions)).collect()
+    rows.into_iter().flat_map(|row| check_row(path, row, definitions)).collect()
 }
 
 /// What is defined somewhere, each with the word before it; looked for once, since promises are many.
@@ -71,16 +75,16 @@ fn rows(file: &SourceFile) -> Vec<Line<'_>> {
     rows
 }
 
-fn check_row((number, row): Line<'_>, definitions: &Definitions<'_>) -> Vec<Finding> {
+fn check_row(path: &str, (number, row): Line<'_>, definitions: &Definitions<'_>) -> Vec<Finding> {
     let cells = row.trim_start_matches('|').split('|').skip(1);
     let proofs: Vec<Proof> =
         cells.flat_map(|cell| quoted(cell, '`')).filter_map(Proof::parse).collect();
     if proofs.is_empty() {
         let sentence = "this promise names no test or type that keeps it.";
-        return vec![Finding::new(PATH, number, sentence)];
+        return vec![Finding::new(path, number, sentence)];
     }
     let missing = proofs.into_iter().filter(|proof| !proof.exists_in(definitions));
-    missing.map(|proof| Finding::new(PATH, number, proof.absence())).collect()
+    missing.map(|proof| Finding::new(path, number, proof.absence())).collect()
 }
 
 impl<'a> Proof<'a> {
@@ -141,7 +145,7 @@ mod tests {
             format!("| promise `x_y` | kept by |\n|---|:--|\n| a call is judged | {cell} |\n");
         let source =
             "//! A `fn told_only`.\npub enum Verdict {\nfn nothing_leaks() {\nfn settle<T>() {";
-        let tree = Tree::of(&[(PATH, &table), ("crates/ic-policy/src/a.rs", source)]);
+        let tree = Tree::of(&[(PATHS[0], &table), ("crates/ic-policy/src/a.rs", source)]);
         assert_findings(&check(&tree), expected);
     }
 
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn an_empty_list_is_found() {
         assert_findings(
-            &check(&Tree::of(&[(PATH, "# Promises\n")])),
+            &check(&Tree::of(&[(PATHS[0], "# Promises\n")])),
             &["docs/promises.md:1: the file has no table of promises."],
         );
     }

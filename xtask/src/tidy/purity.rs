@@ -6,12 +6,13 @@ use super::text::mentions;
 use super::tree::{SourceFile, Tree};
 
 /// The crates whose functions depend on their arguments alone.
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "ic-types",
     "ic-policy",
     "ic-adapter",
     "ic-analysis",
     "ic-constitution",
+    "ic-listener",
     "ic-mcp",
     "ic-schema",
     "ic-terminal",

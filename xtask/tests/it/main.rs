@@ -1,5 +1,7 @@
 //! The repository keeps its own rules.
 
+mod install;
+
 use xtask::{policies, tidy};
 
 #[test]

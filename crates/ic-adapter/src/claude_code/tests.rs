@@ -33,7 +33,7 @@ fn a_turn_has_the_message_on_standard_input_only() {
     let turn = ClaudeCode.turn(&stage(&bridge, Some("claude-opus-5")), message);
     assert_eq!(turn.input, message);
     assert!(turn.arguments.iter().all(|it| !it.contains("rm -rf")), "{:?}", turn.arguments);
-    insta::assert_snapshot!(turn.arguments.join(" "), @"--continue --dangerously-skip-permissions --output-format stream-json --verbose --setting-sources user --mcp-config /s/mcp.json --strict-mcp-config --disallowedTools WebSearch,WebFetch --append-system-prompt-file /s/orientation.md --model claude-opus-5 -p");
+    insta::assert_snapshot!(turn.arguments.join(" "), @"--continue --output-format stream-json --verbose --dangerously-skip-permissions --setting-sources user --mcp-config /s/mcp.json --strict-mcp-config --disallowedTools WebSearch,WebFetch --append-system-prompt-file /s/orientation.md --model claude-opus-5 -p");
     let value = |name: &str| {
         let found = turn.environment.iter().find(|(it, _)| *it == name);
         found.map(|(_, value)| value.clone())
@@ -42,6 +42,18 @@ fn a_turn_has_the_message_on_standard_input_only() {
     assert_eq!(value("IS_SANDBOX").as_deref(), Some("1"));
     let without = ClaudeCode.turn(&stage(&bridge, None), "x");
     assert!(!without.arguments.contains(&"--model".to_owned()));
+}
+
+#[test]
+fn its_interface_has_the_task_as_one_word_that_is_no_option() {
+    let bridge = bridge();
+    let task = "-p \"$(rm -rf /)\" --mcp-config";
+    let shown = ClaudeCode.interface(&stage(&bridge, None), Some(task)).unwrap();
+    insta::assert_snapshot!(shown.arguments.join("|"), @r#"--dangerously-skip-permissions|--setting-sources|user|--mcp-config|/s/mcp.json|--strict-mcp-config|--disallowedTools|WebSearch,WebFetch|--append-system-prompt-file|/s/orientation.md|--|-p "$(rm -rf /)" --mcp-config"#);
+    let without = ClaudeCode.interface(&stage(&bridge, None), None).unwrap();
+    assert!(!without.arguments.contains(&"--".to_owned()));
+    let going_on = ClaudeCode.interface(&Stage { goes_on: true, ..stage(&bridge, None) }, None);
+    assert_eq!(going_on.unwrap().arguments.first().map(String::as_str), Some("--continue"));
 }
 
 #[test]

@@ -44,6 +44,8 @@ fn a_turn_has_its_settings_as_arguments_and_the_message_on_standard_input() {
     -c
     web_search="disabled"
     -c
+    projects={"/w"={trust_level="untrusted"}}
+    -c
     analytics.enabled=false
     -c
     check_for_update_on_startup=false

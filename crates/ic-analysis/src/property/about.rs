@@ -1,6 +1,6 @@
 //! What a property of the user's own is about.
 
-use ic_policy::{Destination, DomainSet, Policy, Value};
+use ic_policy::{Destination, DomainSet, Effect, Policy, Value};
 use ic_types::{CanonicalPath, Role, nearest};
 
 use super::file::InvalidProperties;
@@ -131,7 +131,10 @@ impl Property {
             DomainSet::new(portless.collect())
                 .contains(&Destination { port: None, ..there.clone() })
         };
-        // SECURITY: who forbids a host forbids it at every port; who allows one allows its usual port.
-        hosts.contains(there) || self.demand != Demand::Allowed && at_any_port()
+        // SECURITY: who forbids a host forbids it at every port, however a repository is spelled; who allows one
+        // allows its usual port.
+        let widely = || DomainSet::of_rule(Effect::Deny, hosts.patterns().to_vec());
+        hosts.contains(there)
+            || self.demand != Demand::Allowed && (at_any_port() || widely().contains(there))
     }
 }

@@ -106,8 +106,13 @@ struct Entry {
 
 /// Reads properties; `locate` makes their directories canonical.
 pub fn read(text: &str, locate: Locate<'_>) -> Result<Properties, InvalidProperties> {
-    let file: File = toml::from_str(text)
-        .map_err(|error| InvalidProperties { place: String::new(), reason: error.to_string() })?;
+    let file: File = toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let place = before.map(|it| format!("line {}: ", it.matches('\n').count() + 1));
+        // The whole error draws the line over several, which fits no message of one.
+        let reason = error.message().replace('\n', " ");
+        InvalidProperties { place: place.unwrap_or_default(), reason }
+    })?;
     let demands = [
         (Demand::Never, "never", file.never),
         (Demand::AlwaysAsk, "always-ask", file.always_ask),
@@ -148,7 +153,15 @@ fn property(
     let fault =
         |key: &str, reason: String| InvalidProperties { place: format!("{at}.{key}: "), reason };
     let located = |key: &str, texts: Option<Vec<String>>| {
-        let one = |text: String| locate(&text).map_err(|reason| fault(key, reason));
+        let one = |text: String| {
+            // A directory of that very name is rarely there, and a property of it would always hold.
+            if text.contains(['*', '?', '{', '}']) && !text.starts_with("${SANDBOX}") {
+                let reason =
+                    format!("`{text}`: a directory is named as a whole; patterns are not possible");
+                return Err(fault(key, reason));
+            }
+            locate(&text).map_err(|reason| fault(key, reason))
+        };
         texts.map(|texts| texts.into_iter().map(one).collect::<Result<Vec<_>, _>>()).transpose()
     };
     let (within, outside) = (located("within", within)?, located("outside", outside)?);

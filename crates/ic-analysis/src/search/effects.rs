@@ -45,19 +45,24 @@ impl<const N: usize> Search<'_, '_, N> {
             if self.variant.knows_arguments.get(side) != Some(&true) {
                 *effect = Effect::Deny;
             }
-            if *effect != Effect::Deny && !roles.iter().any(|role| role.is_resource()) {
-                let (Some(rows), Some(context)) =
-                    (self.rows.get(side), state.key.contexts.get(side))
-                else {
-                    continue;
-                };
-                let mut arguments = self.variant.arguments.clone();
-                if !state.key.is_bare {
-                    arguments.insert("example", true);
-                }
-                let whole = rows.whole(roles, &arguments, context)?;
-                *effect = (*effect).max(whole.effect);
+            let (Some(rows), Some(context)) = (self.rows.get(side), state.key.contexts.get(side))
+            else {
+                continue;
+            };
+            if *effect == Effect::Deny {
+                continue;
             }
+            let mut arguments = self.variant.arguments.clone();
+            let has_resources = roles.iter().any(|role| role.is_resource());
+            if !has_resources && !state.key.is_bare {
+                arguments.insert("example", true);
+            }
+            let said = if has_resources {
+                rows.beside(roles, &arguments, context)?
+            } else {
+                rows.whole(roles, &arguments, context)?.effect
+            };
+            *effect = (*effect).max(said);
         }
         Ok(effects)
     }

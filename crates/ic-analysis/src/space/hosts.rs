@@ -19,9 +19,18 @@ pub enum HostClass {
         is_public: bool,
     },
     /// An IPv4 address: one that something names, or any other.
-    V4(Option<Ipv4Addr>),
+    V4(Option<Ipv4Addr>, Reach),
     /// An IPv6 address: one that something names, or any other.
-    V6(Option<Ipv6Addr>),
+    V6(Option<Ipv6Addr>, Reach),
+}
+
+/// Where an address can lead.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Reach {
+    /// Out of the local network.
+    Outside,
+    /// Not out of it.
+    Local,
 }
 
 /// A port, as far as policies can tell.
@@ -42,6 +51,8 @@ pub enum RepositoryClass {
     None,
     /// One that something names.
     Named(String),
+    /// One that something names with other letters large or small, here all small.
+    Alike(String),
     /// Any other.
     Other,
 }
@@ -99,8 +110,15 @@ impl Hosts {
             HostPattern::Exact(host) => {
                 match host {
                     Host::Name(name) => _ = self.names.insert(name.as_str().to_owned()),
-                    Host::V4(address) => _ = self.v4.insert(*address),
-                    Host::V6(address) => _ = self.v6.insert(*address),
+                    // A rule that restricts one restricts it in the other form too.
+                    Host::V4(address) => {
+                        self.v4.insert(*address);
+                        self.v6.insert(address.to_ipv6_mapped());
+                    }
+                    Host::V6(address) => {
+                        self.v6.insert(*address);
+                        self.v4.extend(address.to_ipv4_mapped());
+                    }
                 }
                 host.to_string()
             }
@@ -127,10 +145,14 @@ impl Hosts {
         };
         let repository = match &destination.repository {
             None => RepositoryClass::None,
-            Some(it) if named_at(&self.repositories, &host).contains(it) => {
-                RepositoryClass::Named(it.clone())
+            Some(it) => {
+                let named = named_at(&self.repositories, &host);
+                match named.iter().find(|known| known.eq_ignore_ascii_case(it)) {
+                    Some(_) if named.contains(it) => RepositoryClass::Named(it.clone()),
+                    Some(_) => RepositoryClass::Alike(it.to_ascii_lowercase()),
+                    None => RepositoryClass::Other,
+                }
             }
-            Some(_) => RepositoryClass::Other,
         };
         DestinationClass { scheme: destination.scheme, host, port, repository }
     }
@@ -145,8 +167,8 @@ impl Hosts {
                     is_public: host.is_public_name(),
                 }
             }
-            Host::V4(address) => HostClass::V4(self.v4.get(address).copied()),
-            Host::V6(address) => HostClass::V6(self.v6.get(address).copied()),
+            Host::V4(address) => HostClass::V4(self.v4.get(address).copied(), reach(host)),
+            Host::V6(address) => HostClass::V6(self.v6.get(address).copied(), reach(host)),
         }
     }
 
@@ -169,8 +191,11 @@ impl Hosts {
                 let named = named_at(&self.repositories, &class);
                 let numbered = (2_usize..).map(|n| format!("example/example-{n}"));
                 let mut fresh = std::iter::once("example/example".to_owned()).chain(numbered);
-                let other = fresh.find(|it| !named.contains(it));
-                repositories = named.into_iter().chain(other).map(Some).collect();
+                let is_other = |it: &String| !named.iter().any(|of| of.eq_ignore_ascii_case(it));
+                let other = fresh.find(is_other);
+                let alike: Vec<String> = named.iter().filter_map(|it| alike(it, &named)).collect();
+                let all = named.into_iter().chain(alike).chain(other);
+                repositories = all.map(Some).collect();
             }
             for scheme in schemes {
                 for port in &ports {
@@ -215,17 +240,37 @@ impl Hosts {
             let mut beneath = fresh.filter_map(|it| it.parse::<Host>().ok());
             hosts.extend(beneath.find(|host| match self.host(host) {
                 HostClass::Name { under, is_it, .. } => under.as_ref() == Some(name) && !is_it,
-                HostClass::V4(_) | HostClass::V6(_) => false,
+                HostClass::V4(..) | HostClass::V6(..) => false,
             }));
         }
         hosts.extend(self.v4.iter().copied().map(Host::V4));
         hosts.extend(self.v6.iter().copied().map(Host::V6));
-        let mut v4 = (1_u32..).map(|n| Ipv4Addr::from(0xc000_0200 + n));
-        hosts.extend(v4.find(|it| !self.v4.contains(it)).map(Host::V4));
-        let mut v6 = (1_u128..).map(|n| Ipv6Addr::from(0x2001_0db8_u128 << 96 | n));
-        hosts.extend(v6.find(|it| !self.v6.contains(it)).map(Host::V6));
+        // One of each that leads out of the local network, and one that does not.
+        for network in [0xc000_0200_u32, 0x0a00_0000] {
+            let mut v4 = (1_u32..).map(|n| Ipv4Addr::from(network + n));
+            hosts.extend(v4.find(|it| !self.v4.contains(it)).map(Host::V4));
+        }
+        for network in [0x2001_0db8_u128 << 96, 0xfd00_u128 << 112] {
+            let mut v6 = (1_u128..).map(|n| Ipv6Addr::from(network | n));
+            hosts.extend(v6.find(|it| !self.v6.contains(it)).map(Host::V6));
+        }
         hosts
     }
+}
+
+fn reach(host: &Host) -> Reach {
+    if host.can_be_outside() { Reach::Outside } else { Reach::Local }
+}
+
+/// Writes a name with other letters large or small, as none of the `named` ones is written.
+fn alike(name: &str, named: &BTreeSet<String>) -> Option<String> {
+    let turned = |letter: char| match letter.is_ascii_lowercase() {
+        true => letter.to_ascii_uppercase(),
+        false => letter.to_ascii_lowercase(),
+    };
+    let spellings =
+        [name.to_ascii_uppercase(), name.to_ascii_lowercase(), name.chars().map(turned).collect()];
+    spellings.into_iter().find(|it| !named.contains(it))
 }
 
 /// Returns what is named for a host, for the names above it, and everywhere.
@@ -235,8 +280,11 @@ fn named_at<T: Clone + Ord>(named: &HashMap<String, BTreeSet<T>>, host: &HostCla
             let parent = |name: &String| name.split_once('.').map(|(_, it)| it.to_owned());
             std::iter::successors(under.clone(), parent).collect()
         }
-        HostClass::V4(address) => address.iter().map(|it| Host::V4(*it).to_string()).collect(),
-        HostClass::V6(address) => address.iter().map(|it| Host::V6(*it).to_string()).collect(),
+        HostClass::V4(address, _) => address.iter().map(|it| Host::V4(*it).to_string()).collect(),
+        HostClass::V6(address, _) => {
+            let both = |it: &Ipv6Addr| [Host::V6(*it), Host::V6(*it).unmapped()];
+            address.iter().flat_map(both).map(|it| it.to_string()).collect()
+        }
     };
     let everywhere = std::iter::once(EVERYWHERE.to_owned());
     let keys = above.into_iter().chain(everywhere);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ic_policy::Destination;
+use ic_policy::rule::addresses;
 
 use super::hosts::{DestinationClass, Hosts};
 
@@ -15,6 +16,8 @@ pub struct TextClass {
     pub ascii: Option<String>,
     /// The same without the case of any letter.
     pub folded: Option<String>,
+    /// The addresses in it that something names, without the case of letters, if they are not all of it.
+    pub mentioned: Vec<String>,
     /// Where it leads, if it can be read as a host.
     pub destination: Option<DestinationClass>,
 }
@@ -45,8 +48,18 @@ impl Texts {
             named: known(text.to_owned()),
             ascii: known(text.to_ascii_lowercase()),
             folded: known(text.to_lowercase()),
+            mentioned: self.mentioned(text),
             destination: Destination::parse_authority(text).map(|there| hosts.class(&there)),
         }
+    }
+
+    fn mentioned(&self, text: &str) -> Vec<String> {
+        let parts = addresses(text).into_iter().filter(|part| *part != text);
+        let parts = parts.map(|it| it.to_lowercase());
+        let mut named: Vec<String> = parts.filter(|it| self.named.contains(it)).collect();
+        named.sort();
+        named.dedup();
+        named
     }
 
     /// Returns texts among which there is one of each class.
@@ -63,6 +76,9 @@ impl Texts {
             let upper = text.to_uppercase();
             texts.extend([text.to_lowercase(), upper.to_ascii_lowercase(), upper]);
             texts.extend(dotted.flatten());
+            // The same address with a name before it, as mail programs write it.
+            let lower = text.to_lowercase();
+            texts.extend(text.contains('@').then(|| format!("somebody <{lower}>")));
             texts.push(text);
         }
         texts

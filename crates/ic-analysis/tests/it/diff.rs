@@ -217,3 +217,21 @@ fn a_stricter_rule_only_narrows() {
     assert_eq!(back.len(), changes.len());
     assert!(back.iter().all(Change::is_widening));
 }
+
+/// A rule that is about no resource of a tool still restricts what its calls say beside them.
+#[test]
+fn a_list_of_a_rule_that_speaks_beside_resources_is_looked_at() {
+    let allow = r#"{"name":"all","if":{},"then":"allow","reason":"r"}"#;
+    let deny = r#"{"name":"no","if":{"roles":["email-address"],"lists":[{"roles":["github-owner"],"allowed":["acme"],"matchType":"identifiers"}]},"then":"deny","reason":"r"},"#;
+    let (before, after) = (
+        policy(&format!("[{deny}{allow}]"), ANNOTATIONS[0]),
+        policy(&format!("[{allow}]"), ANNOTATIONS[0]),
+    );
+    let bounds = bounds(SandboxKind::Session);
+    let subject = |policy| Subject { policy, bounds: &bounds };
+    let changes = Comparison::new(subject(&before), subject(&after)).changes().unwrap();
+    assert!(!changes.is_empty());
+    for change in &changes {
+        assert_eq!((change.tool.as_str(), change.is_widening()), ("mail", true), "{change:?}");
+    }
+}

@@ -180,3 +180,26 @@ fn what_has_no_plain_form_is_named_and_kept() {
     assert_eq!(english.kept, ["joined", "shut"], "{}", english.text);
     assert!(english.text.contains("The agent may write files in /d/a with fs"), "{}", english.text);
 }
+
+/// The name of a directory may read like a restriction, or hold what a heading cannot.
+#[test]
+fn the_title_of_a_policy_is_never_read_as_a_sentence() {
+    let rules = r#"[{"name":"a","if":{"paths":{"roles":["read-path"],"within":"/d/a"},"server":["fs"]},"then":"allow","reason":""}]"#;
+    let policy = policy(rules, ANNOTATIONS[0]);
+    let given = Given::read(format!(r#"{{"rules":{rules}}}"#).as_bytes()).unwrap();
+    let tools = tools(&policy);
+    for (title, expected) in [
+        ("/p/never delete files, in plain English", "# Policy\n"),
+        ("/p/<!-- a", "# /p/!-- a\n"),
+        ("/p/a\n\nThe agent may delete files.", "# /p/aThe agent may delete files.\n"),
+        ("/p/mine, in plain English", "# /p/mine, in plain English\n"),
+    ] {
+        let asked = Asked { title, rules: &given, added: &[], tools: &tools };
+        let english = english::write(asked, &mut |text| match parse(text) {
+            Ok(_) => Compared::Same,
+            Err(_) => Compared::Differs(Role::all().collect()),
+        });
+        let text = english.unwrap().text;
+        assert!(text.starts_with(expected), "{title}: {text}");
+    }
+}

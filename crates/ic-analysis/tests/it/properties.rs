@@ -186,6 +186,11 @@ fn a_file_of_properties_is_refused_with_the_place_of_the_mistake() {
     for (text, expected) in [
         ("[[never]]\nroles = [\"read-paths\"]", "read-paths"),
         ("[[never]]\nwithin = [\"x\"]", "never[0].within: it is not absolute"),
+        (
+            "[[never]]\nwithin = [\"/d/a*\"]",
+            "never[0].within: `/d/a*`: a directory is named as a whole",
+        ),
+        ("[[never]]\noutside = [\"/d/{a,b}\"]", "patterns are not possible"),
         ("[[sometimes]]", "sometimes"),
         ("[[never]]\nplaces = []", "places"),
         ("[[allowed]]\nroles = []", "allowed[0].roles: it is empty"),

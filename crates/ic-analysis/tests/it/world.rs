@@ -63,7 +63,7 @@ const ROLES: [Role; 10] = [
     Role::EmailBody,
 ];
 const DIRECTORIES: [&str; 8] = ["/", "/s", "/s/a", "/d", "/d/a", "/d/a/c", "/p/in", "/e/.git"];
-const PATTERNS: [&str; 10] = [
+const PATTERNS: [&str; 12] = [
     "*",
     "*.b.example",
     "a.b.example",
@@ -74,8 +74,11 @@ const PATTERNS: [&str; 10] = [
     "localhost",
     "*.arpa",
     "*.example",
+    "=b.example",
+    "c.example:*",
 ];
-const REPOSITORIES: [&str; 2] = ["b.example/o/r", "*.b.example/o/r"];
+const REPOSITORIES: [&str; 4] =
+    ["b.example/o/r", "*.b.example/o/r", "b.example/O/r", "=b.example/o/R"];
 const NAMES: [&str; 9] = [
     "acme",
     "Bob",
@@ -104,6 +107,8 @@ pub(crate) fn values_of(role: Role) -> Vec<&'static str> {
         ],
         Role::GitRemoteUrl => vec![
             "https://b.example/o/r",
+            "https://b.example/O/r",
+            "ssh://b.example:99/O/R",
             "ssh://a.b.example/o/r",
             "ssh://b.example/o/q",
             "https://c.example:8080/o/r",
@@ -132,6 +137,7 @@ pub(crate) fn values_of(role: Role) -> Vec<&'static str> {
             "eve@x.example",
             "ÜNAL@x.example",
             "ünal@x.example",
+            "Eve <EVE@x.example>",
             "b.example",
             "b.example.",
             "c.example:8080",
@@ -313,7 +319,8 @@ fn any_conditions() -> impl Strategy<Value = String> {
     let tools =
         vec!["read", "move", "add", "git_clean", "push", "mail", "run_command", "edit", "say"];
     let tools = prop::option::weighted(0.25, subsequence(tools, 1..4));
-    let paths = prop::option::weighted(0.4, (roles(), select(DIRECTORIES.to_vec())));
+    let leaves = prop::bool::weighted(0.3);
+    let paths = prop::option::weighted(0.4, (roles(), select(DIRECTORIES.to_vec()), leaves));
     let domains = prop::option::weighted(0.2, (roles(), subsequence(PATTERNS.to_vec(), 1..3)));
     let list = prop_oneof![
         (roles(), subsequence(NAMES.to_vec(), 1..3), select(vec!["identifiers", "emails"])),
@@ -327,8 +334,9 @@ fn any_conditions() -> impl Strategy<Value = String> {
             parts.extend(servers.map(|it| format!(r#""server":{it:?}"#)));
             parts.extend(tools.map(|it| format!(r#""tool":{it:?}"#)));
             parts.extend(roles.map(|it| format!(r#""roles":{:?}"#, names(&it))));
-            parts.extend(paths.map(|(roles, within)| {
-                format!(r#""paths":{{"roles":{:?},"within":{within:?}}}"#, names(&roles))
+            parts.extend(paths.map(|(roles, within, leaves)| {
+                let leaves = if leaves { r#","leavesSandbox":true"# } else { "" };
+                format!(r#""paths":{{"roles":{:?},"within":{within:?}{leaves}}}"#, names(&roles))
             }));
             parts.extend(domains.map(|(roles, allowed)| {
                 format!(r#""domains":{{"roles":{:?},"allowed":{allowed:?}}}"#, names(&roles))

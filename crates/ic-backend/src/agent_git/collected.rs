@@ -10,9 +10,12 @@ use ic_servers::git::PACK_BYTES_MAX;
 /// user has, as words for `git rev-list`.
 pub const COLLECT: &str = r#"
 cd "$1" || exit 3
+export GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1
 g="git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false"
 $g rev-parse --git-dir > /dev/null || exit 4
-cat > /tmp/known
+there() { $g cat-file --batch-check='%(objectname)' | grep -v ' missing$'; }
+# What is hidden from this git is not there, and nothing new leads to it.
+tr -d '^' | there | sed 's/^/^/' > /tmp/known
 head=$($g symbolic-ref -q HEAD || $g rev-parse --verify -q HEAD) || exit 5
 printf 'head %s\n' "$head"
 for it in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_START; do
@@ -27,9 +30,9 @@ else
 fi
 { $g for-each-ref --format='%(objectname)' refs/heads refs/tags
   $g rev-parse --verify -q HEAD
-  $g ls-files --stage | grep -v '^160000' | cut -d' ' -f2 | sort -u
+  $g ls-files --stage | grep -v '^160000' | cut -d' ' -f2 | sort -u | there
   cat /tmp/known
-} | $g pack-objects --revs --local --stdout --quiet > /tmp/pack || exit 8
+} | $g pack-objects --revs --local --missing=allow-any --stdout --quiet > /tmp/pack || exit 8
 printf 'index %d\n' "$(wc -c < /tmp/index)"
 cat /tmp/index
 printf 'pack %d\n' "$(wc -c < /tmp/pack)"

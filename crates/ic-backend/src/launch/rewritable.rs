@@ -9,11 +9,14 @@
 //! - what an interpreter takes for its script, also a directory, and what a package runner takes for its project;
 //! - a regular file in an argument or a variable, also after `=`, in a list, or as a `file:` URL, unless it
 //!   ends like data; one that is not there yet, if it ends like code;
-//! - a directory in a variable that programs load code from.
+//! - a directory in a variable that programs load code from;
+//! - what the text of `sh -c` or `python3 -c` runs, the directory to which it goes, and a text of which that cannot be
+//!   told (`inline.rs`).
 //!
 //! Any other directory is data: `server-filesystem ${SANDBOX}` works. What a program does with the data that
 //! it reads is its own affair, and its cage's. Nothing is started here.
 
+mod inline;
 mod suffix;
 mod words;
 
@@ -73,6 +76,15 @@ const LOADING: [&str; 36] = [
     "ZDOTDIR",
 ];
 
+/// Why a command line is not to be run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Offence {
+    /// What it does with something that the agent can write.
+    Rewritable(&'static str, CanonicalPath),
+    /// What a text of it runs is only known to the shell; how the text begins.
+    Untold(String),
+}
+
 /// Refuses a server that would run what the agent can write; `home` and `own` are the user's home and the
 /// server's own private directory.
 pub(super) fn check(
@@ -83,50 +95,59 @@ pub(super) fn check(
     disk: &dyn Disk,
 ) -> Result<(), LaunchFault> {
     match find(spec, (home, own), places, disk) {
-        Some((what, path)) => Err(LaunchFault::Rewritable { server: server.clone(), what, path }),
+        Some(Offence::Rewritable(what, path)) => {
+            Err(LaunchFault::Rewritable { server: server.clone(), what, path })
+        }
+        Some(Offence::Untold(text)) => Err(LaunchFault::Untold { text }),
         None => Ok(()),
     }
 }
 
-/// Returns what a child would run that the agent can write, and what it does with it.
+/// Returns what a child would run that the agent can write, or that cannot be told.
 pub(super) fn find(
     spec: &ChildSpec,
     (home, own): (&AbsolutePath, &Path),
     places: &AgentPlaces<'_>,
     disk: &dyn Disk,
-) -> Option<(&'static str, CanonicalPath)> {
+) -> Option<Offence> {
     let base = spec.directory.clone().unwrap_or_else(|| home.as_path().to_owned());
     let look = Look { base: &base, home, places, disk };
     // What nobody wrote in the entry is given to the server by us, and no agent is there.
     if let Some(directory) = spec.directory.as_ref().filter(|it| *it != own)
         && let Some(path) = look.offends(directory.as_os_str(), Use::Code)
     {
-        return Some(("runs in", path));
+        return Some(Offence::Rewritable("runs in", path));
     }
     // What cannot be found is not started either, and whoever starts it says so.
     let program = find_program(&spec.program, &base, &spec.environment);
     let program = program.unwrap_or_else(|_| spec.program.clone());
     if let Some(path) = look.offends(program.as_os_str(), Use::Code) {
-        return Some(("runs the program", path));
+        return Some(Offence::Rewritable("runs the program", path));
     }
     for (word, used) in used_as(&spec.program, &spec.arguments, &|word| look.kind(word)) {
         if let Some(path) = look.offends_in(word, used) {
-            return Some(("is handed the file", path));
+            return Some(Offence::Rewritable("is handed the file", path));
         }
     }
     for (name, value) in spec.environment.iter().filter(|(_, value)| value != own) {
-        let used = match LOADING.iter().any(|it| name == *it) {
+        let used = match name.to_str().is_some_and(is_loading) {
             true => Use::Code,
             false => Use::Any,
         };
         if let Some(path) = look.offends_in(value, used) {
-            return Some(("has in its environment", path));
+            return Some(Offence::Rewritable("has in its environment", path));
         }
     }
-    None
+    inline::find(&spec.program, &spec.arguments, &spec.environment, &look)
+}
+
+/// Returns whether programs load code from where a variable says.
+fn is_loading(name: &str) -> bool {
+    LOADING.contains(&name)
 }
 
 /// Looks at paths as the server would.
+#[derive(Clone, Copy)]
 struct Look<'a> {
     /// Where relative ones begin.
     base: &'a Path,
@@ -136,6 +157,17 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Looks from another directory.
+    fn from<'b>(&'b self, base: &'b Path) -> Look<'b> {
+        Look { base, ..*self }
+    }
+
+    /// Returns whether a place of the agent's lies beneath `path`.
+    fn is_above(&self, path: &OsStr) -> bool {
+        let found = self.absolute(path).and_then(|it| follow(self.disk, &it, Last::Follow).ok());
+        found.is_none_or(|found| self.places.are_beneath(&found.path))
+    }
+
     /// Returns what in `word` the agent could rewrite, if the server uses it as `used`.
     fn offends_in(&self, word: &OsStr, used: Use) -> Option<CanonicalPath> {
         paths_in(word).into_iter().find_map(|path| self.offends(&path, used))
@@ -192,10 +224,10 @@ impl Look<'_> {
 /// Returns whether what was found would be run, or could say what is run.
 fn is_code(found: &Found, written: &OsStr, used: Use) -> bool {
     match (used, found.entry.map(|entry| entry.kind)) {
-        (Use::Code, _) => true,
-        (Use::Any, Some(Kind::File)) => !suffix::is_of_data(written),
-        (Use::Any, None) => suffix::is_of_code(written),
-        (Use::Any, Some(Kind::Directory | Kind::Link | Kind::Other)) => false,
+        (Use::Code, _) | (Use::Mention, Some(Kind::Directory)) => true,
+        (Use::Any | Use::Mention, Some(Kind::File)) => !suffix::is_of_data(written),
+        (Use::Any | Use::Mention, None) => suffix::is_of_code(written),
+        (Use::Any | Use::Mention, Some(Kind::Directory | Kind::Link | Kind::Other)) => false,
     }
 }
 

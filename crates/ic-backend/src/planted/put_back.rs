@@ -62,6 +62,18 @@ impl PutBack {
         away.is_empty() && back.is_empty() && restored.is_empty() && failed.is_empty()
     }
 
+    /// Returns whether nothing failed.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// Returns whether something was put back elsewhere than at these places.
+    pub(crate) fn is_beyond(&self, is_one: impl Fn(&CanonicalPath) -> bool) -> bool {
+        let Self { away, back, restored, gone: _, failed } = self;
+        let away = away.iter().map(|it| &it.path);
+        !away.chain(back).chain(restored).all(is_one) || !failed.is_empty()
+    }
+
     /// Says what was put back.
     pub fn told(&self, server: &str) -> String {
         let mut text = format!(
@@ -87,7 +99,8 @@ impl PutBack {
     /// Says what an agent planted, and where it is kept.
     pub fn told_of_agent(&self, agent: &str) -> String {
         let mut text = format!(
-            "{agent} created or changed files that programs on this machine run or take orders from"
+            "files that programs on this machine run or take orders from were created or changed while {agent} \
+             could write them"
         );
         let away = |it: &Away| match &it.place {
             Some(place) => format!("`{}` (now `{}`)", it.path, place.display()),

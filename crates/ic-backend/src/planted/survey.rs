@@ -26,9 +26,9 @@ use ic_judge::Judge;
 use ic_policy::host_executes::{GIT_DIRECTORY, is_same};
 use ic_policy::{Bounds, FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
-use ic_resolve::{Disk, Executes, Kind, Orders};
+use ic_resolve::{Disk, Executes, Kind, Orders, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 
 use super::Ground;
 pub(super) use cover::Cover;
@@ -61,7 +61,7 @@ pub struct Survey {
     outlets: BTreeSet<CanonicalPath>,
     /// Links that lead out of the ground, with the other links there by which they do.
     outward: BTreeMap<CanonicalPath, Vec<CanonicalPath>>,
-    /// Entries whose names programs take for options.
+    /// Entries whose names programs take for options, or Python for its own modules.
     options: BTreeSet<CanonicalPath>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
@@ -322,6 +322,20 @@ impl Survey {
     pub(super) fn former(&self, path: &CanonicalPath) -> Option<Former> {
         let link = || self.links.get(path).map(|target| Former::Link(Arc::clone(target)));
         self.texts.get(path).map(|text| Former::File(Arc::clone(text))).or_else(link)
+    }
+
+    /// Returns whether a file at `path` holds now what it held.
+    pub(crate) fn has_same_text(&self, path: &CanonicalPath) -> bool {
+        let Some(then) = self.texts.get(path) else { return false };
+        let Ok(stat) = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW) else {
+            return false;
+        };
+        let is_executable = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
+        let bytes = RealDisk.read_file(path.as_path(), TEXT_BYTES_MAX);
+        // SECURITY: by another name it could be written although this one is covered.
+        stat.st_nlink == 1
+            && is_executable == then.is_executable
+            && bytes.is_ok_and(|bytes| bytes.as_ref() == Some(&then.bytes))
     }
 
     /// Returns whether a link at `path` leads where it did before.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ic_confine::{
     Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, EXIT_EXCESS, EXIT_SHIFTED,
-    EXIT_SHIFTED_ASLEEP, Launcher, Sleep,
+    EXIT_SHIFTED_ASLEEP, EXIT_TOO_MANY, Launcher, Sleep,
 };
 use ic_mcp::{Line, Lines};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -95,7 +95,7 @@ pub(crate) fn start(
         Some(remedy) => format!("{}; {remedy}", crate::chain(&error)),
         None => crate::chain(&error),
     })?;
-    let Child { stdin, stdout, stderr, process, doors } = child;
+    let Child { stdin, stdout, stderr, process, doors, .. } = child;
     let Ends { connection, outgoing, inbox } = host.side.open(tell.clone());
     let inbox = inbox.with_deeds(host.deeds.clone()).with_aids(host.aids.clone());
     let words = Arc::new(Mutex::new(VecDeque::new()));
@@ -202,7 +202,8 @@ async fn hear(
 /// Returns why the guard ended a server, if a code says that it did.
 fn by_the_guard(code: i32) -> Option<&'static str> {
     match u8::try_from(code).ok()? {
-        EXIT_EXCESS => Some("it used too much memory, or had too many processes or threads"),
+        EXIT_EXCESS => Some("it used too much memory"),
+        EXIT_TOO_MANY => Some("it had too many processes or threads"),
         EXIT_SHIFTED | EXIT_SHIFTED_ASLEEP => Some(
             "a file that its cage hides or protects was replaced; it is started again when it is \
              needed",

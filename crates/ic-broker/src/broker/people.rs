@@ -13,6 +13,7 @@
 
 mod deadline;
 mod granting;
+mod intent;
 mod progress;
 mod question;
 
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::{Entry, Kind};
-use ic_escalation::{Answered, Desk, Grants, new_escalation_id};
+use ic_escalation::{Answered, Approver, Desk, Grants, new_escalation_id};
 use ic_home::FileError;
 use ic_policy::{
     Answer, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
@@ -51,6 +52,8 @@ pub struct People {
     pub desk: Arc<dyn Desk>,
     /// What was granted in this session.
     pub grants: Grants,
+    /// What compares calls with the person's own last message, if that is switched on.
+    pub approver: Option<Approver>,
     /// When a question is worth asking.
     pub patience: Patience,
     /// How long a question waits for its answer.
@@ -128,8 +131,13 @@ impl Broker {
             self.record_use(&grant, going)?;
             return self.settle(escalation, (&ticket, &answer, now), going);
         }
-        self.refuse_to_ask(&escalation, going)?;
-        let answered = self.wait(&escalation, &ticket, going).await?;
+        self.refuse_to_repeat(&escalation, going)?;
+        let answered = if let Some(answered) = self.by_message(&escalation, &ticket, going).await? {
+            answered
+        } else {
+            self.refuse_to_ask(&escalation, going)?;
+            self.wait(&escalation, &ticket, going).await?
+        };
         let Answered { answer, at, grant, no_grant } = answered;
         if answer.decision() == Decision::Denied {
             // A no is a no, whatever the call has become.
@@ -225,8 +233,8 @@ impl Broker {
         })
     }
 
-    /// Refuses a call without asking, if asking is no use.
-    fn refuse_to_ask(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
+    /// Refuses a call that was made, or denied, too often of late.
+    fn refuse_to_repeat(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
         let rule = escalation.rule();
         if locked(&self.breaker).refuses(&going.repetition, self.clock.now()).is_some() {
             let refusal = Refusal::escalation_denied(rule, "it was made too often");
@@ -245,6 +253,11 @@ impl Broker {
             };
             return Err(self.not_asked(&Refusal::escalation_denied(rule, why), going));
         }
+        Ok(())
+    }
+
+    /// Refuses a call without asking, if nobody is there, or too much was asked already.
+    fn refuse_to_ask(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
         let attendance = match &self.people.patience {
             Patience::WhileAttended(attendance) => attendance.is_anybody_there(),
             Patience::ForAnybody => Ok(true),

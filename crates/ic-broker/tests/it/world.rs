@@ -225,6 +225,7 @@ impl World {
             orders: ic_resolve::Orders::of_user(&home),
             heads: ic_judge::heads::Heads::default(),
             earlier: Vec::new(),
+            seen_as: None,
             home,
         });
         let desk = Arc::new(Scripted {
@@ -238,6 +239,7 @@ impl World {
             session: SESSION.parse().unwrap(),
             desk: Arc::clone(&desk) as Arc<dyn Desk>,
             grants: Grants::open(at("grants.json"), SESSION.parse().unwrap()).unwrap(),
+            approver: None,
             patience: match parts.attended {
                 None => Patience::ForAnybody,
                 Some(is_there) => Patience::WhileAttended(Arc::new(Present(is_there))),

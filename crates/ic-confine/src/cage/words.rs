@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::{Access, CageSpec, Limits, Link, Network, Placed, Relaxation, Seen};
+use super::{Access, CageSpec, CageUser, Limits, Link, Network, Placed, Relaxation, Seen};
 
 const READ: &str = "read";
 const WRITE: &str = "write";
@@ -25,6 +25,8 @@ const UNIX: &str = "unix";
 const BENEATH: &str = "beneath";
 const RELAX: &str = "relax";
 const LIMITS: &str = "limits";
+const USER: &str = "user";
+const OWNS: &str = "owns";
 const END: &str = "end";
 
 impl CageSpec {
@@ -84,6 +86,13 @@ impl CageSpec {
         }
         let limits = self.limits.numbers().map(|number| OsString::from(number.to_string()));
         say(LIMITS, &limits.each_ref().map(OsString::as_os_str));
+        if let Some(CageUser { user, group, owns }) = &self.user {
+            let [user, group] = [user, group].map(|number| OsString::from(number.to_string()));
+            say(USER, &[&user, &group]);
+            for path in owns {
+                say(OWNS, &[path.as_os_str()]);
+            }
+        }
         say(END, &[]);
         words
     }
@@ -94,7 +103,7 @@ impl CageSpec {
         let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
         let (mut network, mut unix_sockets, mut follows_links) = (Network::None, false, false);
         let (mut opens_beneath, mut absent, mut relaxed) = (false, Vec::new(), Vec::new());
-        let mut placed = Vec::new();
+        let (mut placed, mut user) = (Vec::new(), None::<CageUser>);
         loop {
             let name = words.next()?;
             let mut path = || words.next().map(PathBuf::from);
@@ -126,6 +135,11 @@ impl CageSpec {
                 BENEATH => opens_beneath = true,
                 RELAX => relaxed.push(Relaxation::by_name(words.next()?.to_str()?)?),
                 LIMITS => limits = Some(Limits::read(words)?),
+                USER => {
+                    let (number, group) = (number(&words.next()?)?, number(&words.next()?)?);
+                    user = Some(CageUser { user: number, group, owns: Vec::new() });
+                }
+                OWNS => user.as_mut()?.owns.push(words.next()?.into()),
                 END => break,
                 _ => return None,
             }
@@ -145,21 +159,23 @@ impl CageSpec {
             opens_beneath,
             relaxed,
             limits,
+            user,
         })
     }
 }
 
 impl Limits {
-    fn numbers(self) -> [u64; 5] {
+    fn numbers(self) -> [u64; 6] {
         let Self {
             tasks_max,
             memory_bytes_max,
             scratch_bytes_max,
             file_bytes_max,
             descriptors_max,
+            disk_bytes_left_min: disk,
         } = self;
         let (tasks, descriptors) = (u64::from(tasks_max), u64::from(descriptors_max));
-        [tasks, memory_bytes_max, scratch_bytes_max, file_bytes_max, descriptors]
+        [tasks, memory_bytes_max, scratch_bytes_max, file_bytes_max, descriptors, disk]
     }
 
     fn read(words: &mut impl Iterator<Item = OsString>) -> Option<Self> {
@@ -169,6 +185,7 @@ impl Limits {
             scratch_bytes_max: number(&words.next()?)?,
             file_bytes_max: number(&words.next()?)?,
             descriptors_max: number(&words.next()?)?,
+            disk_bytes_left_min: number(&words.next()?)?,
         })
     }
 }
@@ -207,6 +224,7 @@ mod tests {
             opens_beneath: true,
             relaxed: Relaxation::AGENT.to_vec(),
             limits: Limits::SERVER,
+            user: Some(CageUser { user: 65532, group: 7, owns: vec!["/w".into()] }),
         }
     }
 
@@ -226,7 +244,7 @@ mod tests {
         check(&CageSpec { scratch: None, follows_links: false, opens_beneath: false, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
         check(&CageSpec { absent: Vec::new(), relaxed: Vec::new(), ..spec() });
-        check(&CageSpec { placed: Vec::new(), ..spec() });
+        check(&CageSpec { placed: Vec::new(), user: None, ..spec() });
     }
 
     #[test]

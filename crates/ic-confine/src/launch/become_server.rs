@@ -18,7 +18,7 @@ use super::{LaunchError, cage, cannot, check_parent, is_alive};
 use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
 use crate::start::OURSELVES;
 use crate::sys::{self, Awaited, Launching};
-use crate::{proc, program};
+use crate::{proc, program, terminal};
 
 /// More than the system lets a program be started with.
 const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
@@ -71,6 +71,11 @@ fn prepare(launching: &Launching, order: &BecomeOrder) -> Result<Prepared, Launc
     }
     // Whoever started us may have kept signals from us that the server should hear.
     sys::forget_signals();
+    if terminal::is_given() {
+        // The session that we are in is that of the guard, which needs no terminal.
+        rustix::process::setsid().map_err(cannot("begin a session"))?;
+        terminal::take_as_own().map_err(cannot("take the terminal"))?;
+    }
     let ourselves = ourselves()?;
     cage::open_doors(launching, cage)?;
     cage::restrict(cage, Some(&ourselves))?;

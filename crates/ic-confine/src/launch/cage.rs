@@ -12,15 +12,19 @@
 pub(crate) mod bubblewrap;
 mod doors;
 mod first;
+mod kernel;
 mod landlock;
+mod lending;
 mod limits;
 pub(super) mod namespaces;
 mod privileges;
+pub(super) mod renewal;
 mod root;
 mod seccomp;
 pub(crate) mod system;
 
 use std::ffi::{CStr, OsStr};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +56,11 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
     landlock::restrict(order, program)?;
     // Last of all: what comes before needs calls that are refused from here on.
     seccomp::restrict(order)
+}
+
+/// Takes from this process the system calls that a cage does not have, where something else makes the cage.
+pub(crate) fn restrict_alone(spec: &CageSpec) -> io::Result<()> {
+    seccomp::restrict_alone(spec).map_err(io::Error::other)
 }
 
 /// Makes a socket of the cage's network and sends them to the host, if there are to be any.

@@ -20,18 +20,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::SendFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 
 use super::afterwards::{Afterwards, is_ending};
 use super::cage::namespaces::Inmate;
-use super::covers::Covers;
+use super::cage::renewal::{self, Inside};
+use super::covers::{Covers, Watch};
+use super::excess::Excess;
 use super::signals::{self, Signals};
 use super::{
-    EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server,
-    cage, cannot, check_parent, descriptors, is_alive, report, weight,
+    EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server, cage, cannot,
+    check_parent, descriptors, is_alive, report,
 };
-use crate::cage::Relaxation;
+use crate::covers::told;
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
@@ -63,17 +66,37 @@ pub(super) fn run(launching: &Launching, order: &GuardOrder) -> Result<ExitCode,
             .map_err(cannot("open /dev/null"))?;
 
     let afterwards = order.settle.as_deref().map(Afterwards::hold).transpose()?;
-    let covers = match &order.hold {
+    let mut covers = match &order.hold {
         HoldOrder::Caged(cage) => Some(Covers::of(cage)),
         HoldOrder::Free => None,
     };
-    let server = start(launching, order, own, &nothing)?;
+    let channel = order.renewals.map(|number| launching.inherited(number)).transpose();
+    let channel = channel.map_err(cannot("reach the host"))?;
+    let (server, inside) = start(launching, order, own, &nothing)?;
+    covers.iter_mut().for_each(Covers::hold);
+    let renewal = inside.zip(channel).map(|(inside, channel)| {
+        let watch = covers.as_ref().and_then(Watch::over);
+        Renewal { launching, inside, channel, watch }
+    });
     let cage = match &order.hold {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
     };
+    let excess = cage.map(Excess::of).unwrap_or_default();
     let (status, asleep, end) = (None, None, None);
-    let mut guard = Guard { server, status, signals, host, cage, covers, asleep, end, afterwards };
+    let mut guard = Guard {
+        server,
+        status,
+        signals,
+        host,
+        cage,
+        covers,
+        renewal,
+        excess,
+        asleep,
+        end,
+        afterwards,
+    };
     let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace, own));
     // Whatever happened, nothing stays.
     let swept = guard.sweep(own);
@@ -102,7 +125,7 @@ fn start(
     order: &GuardOrder,
     own: Pid,
     nothing: &OwnedFd,
-) -> Result<Pid, LaunchError> {
+) -> Result<(Pid, Option<Inside>), LaunchError> {
     let HoldOrder::Caged(_) = order.hold else {
         return start_held(launching, order, own, nothing);
     };
@@ -119,8 +142,9 @@ fn start_held(
     order: &GuardOrder,
     own: Pid,
     nothing: &OwnedFd,
-) -> Result<Pid, LaunchError> {
+) -> Result<(Pid, Option<Inside>), LaunchError> {
     let GuardOrder { hold, invocation, .. } = order;
+    let outside = |server| (server, None);
     match hold {
         HoldOrder::Caged(cage) if cage.rung == Rung::Namespaces => {
             let environment = become_server::environment()?;
@@ -128,11 +152,12 @@ fn start_held(
             cage::namespaces::start(launching, inmate, nothing)
         }
         HoldOrder::Caged(cage) if cage.rung == Rung::Bubblewrap => {
-            cage::bubblewrap::start(cage, invocation)
+            cage::bubblewrap::start(cage, invocation).map(outside)
         }
         HoldOrder::Free | HoldOrder::Caged(_) => {
             let (hold, invocation) = (hold.clone(), invocation.clone());
-            start_becoming(launching, &BecomeOrder { guard: Some(own), hold, invocation })
+            let order = BecomeOrder { guard: Some(own), hold, invocation };
+            start_becoming(launching, &order).map(outside)
         }
     }
 }
@@ -169,12 +194,26 @@ struct Guard<'a> {
     cage: Option<&'a CageOrder>,
     /// What lies over the host's files in it.
     covers: Option<Covers>,
+    /// What renews them, if that is to be done.
+    renewal: Option<Renewal<'a>>,
+    /// What it may use.
+    excess: Excess,
     /// How all of it slept when the covers were last seen where they belong.
     asleep: Option<Asleep>,
     /// The code to end with, if we ended the cage.
     end: Option<u8>,
     /// What is to be settled if the host is gone.
     afterwards: Option<Afterwards>,
+}
+
+/// What covers something again that was replaced outside.
+struct Renewal<'a> {
+    launching: &'a Launching,
+    inside: Inside,
+    /// Where the host is told.
+    channel: OwnedFd,
+    /// Tells when to look; without it that is done now and then.
+    watch: Option<Watch>,
 }
 
 /// What is left of a guard's children.
@@ -196,27 +235,31 @@ impl Guard<'_> {
                 return Ok(());
             }
             if let Some(cage) = self.cage {
-                if look_at <= now() {
+                let watch = self.renewal.as_ref().and_then(|it| it.watch.as_ref());
+                if watch.is_some_and(Watch::take) {
+                    self.end = self.shifted(own);
+                }
+                if self.end.is_none() && look_at <= now() {
                     self.afterwards.as_ref().inspect(|it| it.note());
-                    self.end = match () {
-                        () if is_too_much(own, cage) => Some(EXIT_EXCESS),
-                        () => self.shifted(own),
-                    };
-                    if self.end.is_some() {
-                        return Ok(());
-                    }
+                    self.end = self.excess.code(own, cage).or_else(|| self.shifted(own));
                     look_at = now() + LOOK_EVERY;
+                }
+                if self.end.is_some() {
+                    return Ok(());
                 }
                 let wait = look_at.saturating_duration_since(now());
                 left = Some(left.map_or(wait, |left| left.min(wait)));
             }
+            let watch = self.renewal.as_ref().and_then(|it| it.watch.as_ref()).map(Watch::events);
             let mut events = [
                 PollFd::from_borrowed_fd(self.host.as_fd(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.end(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN),
+                // Where nothing is watched, this is waited for twice.
+                PollFd::from_borrowed_fd(watch.unwrap_or(self.host.as_fd()), PollFlags::IN),
             ];
             wait_for(&mut events, left)?;
-            let [is_host_gone, is_end_asked, _] = events.map(|event| !event.revents().is_empty());
+            let [is_host_gone, is_end_asked, ..] = events.map(|event| !event.revents().is_empty());
             if is_host_gone {
                 return Ok(());
             }
@@ -239,6 +282,9 @@ impl Guard<'_> {
     /// SECURITY: how everything slept is looked at before the covers that were in their place, and again
     /// after they were not; so whoever slept through both did not write in between.
     fn shifted(&mut self, own: Pid) -> Option<u8> {
+        if self.renew() {
+            return None;
+        }
         let covers = self.covers.as_ref().filter(|covers| !covers.is_empty())?;
         let before = table::asleep_below(own);
         if !covers.have_shifted() {
@@ -247,6 +293,44 @@ impl Guard<'_> {
         }
         let has_slept = self.asleep.is_some() && table::asleep_below(own) == self.asleep;
         Some(if has_slept { EXIT_SHIFTED_ASLEEP } else { EXIT_SHIFTED })
+    }
+
+    /// Covers again what was replaced outside; returns whether everything is covered, as far as something is there.
+    fn renew(&mut self) -> bool {
+        /// How often it may be replaced meanwhile; what is replaced later is heard of again.
+        const ROUNDS_MAX: usize = 8;
+        let (Some(renewal), Some(covers), Some(cage)) =
+            (&mut self.renewal, &mut self.covers, self.cage)
+        else {
+            return false;
+        };
+        for _ in 0..ROUNDS_MAX {
+            let Some(places) = covers.take_shifted() else { return false };
+            if places.is_empty() {
+                break;
+            }
+            let inside = (&renewal.inside, &cage.spec);
+            let Ok(covered) = renewal::renew(renewal.launching, inside, &places) else {
+                return false;
+            };
+            for ((path, _), covered) in places.iter().zip(covered) {
+                if let Some(identity) = covered {
+                    // A host that does not hear it takes it that nothing is covered.
+                    rustix::net::send(
+                        &renewal.channel,
+                        &told(path, identity),
+                        SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+                    )
+                    .ok();
+                }
+                // SECURITY: the host hears first; what was held until now may be another file from here on.
+                covers.note(path, covered);
+            }
+            if let Some(watch) = &mut renewal.watch {
+                watch.again(covers);
+            }
+        }
+        true
     }
 
     /// Waits for every child that has ended, orphans included.
@@ -287,38 +371,6 @@ impl Guard<'_> {
         let ended = || self.status.map_or(EXIT_LAUNCHER, exit_code);
         ExitCode::from(self.end.unwrap_or_else(ended))
     }
-}
-
-/// Returns whether everything below us together uses more than a cage may.
-///
-/// The kernel limits each process, and counts processes for each user but root.
-fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
-    /// The first process of a cage and bubblewrap.
-    const OURS: u64 = 3;
-    let family = table::below(own, &Kinship::now());
-    let (mut n_tasks, mut n_bytes) = (0_u64, 0_u64);
-    if cage.spec.is_relaxed(Relaxation::MemoryFiles) {
-        n_bytes = n_bytes.saturating_add(table::memory_files(&family));
-    }
-    for usage in family.into_iter().map(table::usage) {
-        n_tasks = n_tasks.saturating_add(usage.n_tasks);
-        n_bytes = n_bytes.saturating_add(usage.n_bytes);
-    }
-    let limits = cage.spec.limits;
-    let bytes_max = match cage.spec.is_relaxed(Relaxation::MemoryTogether) {
-        true => limits.memory_bytes_max,
-        false => limits.memory_bytes_max.saturating_mul(2),
-    };
-    let is_heavy = || match cage.rung {
-        Rung::Namespaces | Rung::Bubblewrap => false,
-        // What is the cage's own is on the host's disk.
-        Rung::Landlock => cage
-            .spec
-            .scratch
-            .as_ref()
-            .is_some_and(|scratch| weight::exceeds(scratch, limits.scratch_bytes_max)),
-    };
-    u64::from(limits.tasks_max) + OURS < n_tasks || bytes_max < n_bytes || is_heavy()
 }
 
 /// Returns the code with which to end if a process of ours ended with `status`.

@@ -42,7 +42,11 @@ pub(super) enum Spot {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum HostCondition {
     Pattern(DomainPattern),
-    List(String),
+    /// A list, and whether its patterns are taken for as much as they can mean.
+    List {
+        name: String,
+        is_wide: bool,
+    },
 }
 
 /// The smallest thing that a sentence says.
@@ -199,7 +203,9 @@ fn spots(sentence: &Sentence, role: Role, is_run: bool) -> Vec<Spot> {
         Place::Hosts(all) => {
             let spot = |it: &HostPlace| match it {
                 HostPlace::Pattern(pattern) => Spot::Host(HostCondition::Pattern(pattern.clone())),
-                HostPlace::List(name) => Spot::Host(HostCondition::List(name.clone())),
+                HostPlace::List(name) => {
+                    Spot::Host(HostCondition::List { name: name.clone(), is_wide: false })
+                }
                 HostPlace::Local => Spot::Local,
             };
             all.iter().map(spot).collect()
@@ -287,7 +293,21 @@ impl Atom {
     fn outdoes(&self, other: &Self) -> bool {
         // Where both apply, what one names of server and tool, the other names too or not at all.
         let names = Order::of(other.named <= self.named, self.named <= other.named);
-        self.spot.order(&other.spot).and(names) == Order::Narrower
+        self.place_order(other).and(names) == Order::Narrower
+    }
+
+    /// Returns which of two is about the more specific place.
+    ///
+    /// SECURITY: what restricts a host holds for all its ports, and one that is allowed for the usual ones. That
+    /// does not make the *may* more specific: both name the same host.
+    pub(super) fn place_order(&self, other: &Self) -> Order {
+        match (&self.spot, &other.spot) {
+            (Spot::Host(here), Spot::Host(there)) => Order::of(
+                there.read_by(other.effect).covers(here),
+                here.read_by(self.effect).covers(there),
+            ),
+            (here, there) => here.order(there),
+        }
     }
 }
 
@@ -327,7 +347,6 @@ impl Spot {
             (Self::Directory(one), Self::Directory(other)) => {
                 Order::of(is_beneath(one, other), is_beneath(other, one))
             }
-            (Self::Host(one), Self::Host(other)) => Order::of(other.covers(one), one.covers(other)),
             (Self::Names(role, one), Self::Names(other_role, other)) if role == other_role => {
                 Order::of(one.is_subset(other), other.is_subset(one))
             }
@@ -340,23 +359,37 @@ impl HostCondition {
     pub(super) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pattern(one), Self::Pattern(other)) => one.covers(other),
-            (Self::List(one), Self::List(other)) => one == other,
-            (Self::Pattern(_), Self::List(_)) | (Self::List(_), Self::Pattern(_)) => false,
+            (Self::List { name, is_wide }, Self::List { name: other, is_wide: is_other }) => {
+                name == other && (*is_wide || !is_other)
+            }
+            (Self::Pattern(_), Self::List { .. }) | (Self::List { .. }, Self::Pattern(_)) => false,
         }
     }
 
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pattern(one), Self::Pattern(other)) => one.meets(other),
-            (Self::List(_), _) | (_, Self::List(_)) => true,
+            (Self::List { .. }, _) | (_, Self::List { .. }) => true,
         }
     }
 
-    /// Writes the condition as rules have it.
-    pub(super) fn text(&self) -> String {
+    /// Returns the condition as a rule with this `effect` reads it.
+    pub(super) fn read_by(&self, effect: Effect) -> Self {
         match self {
-            Self::Pattern(pattern) => pattern.to_string(),
-            Self::List(name) => format!("@{name}"),
+            Self::Pattern(pattern) => Self::Pattern(pattern.read_by(effect)),
+            Self::List { name, is_wide } => {
+                let is_wide = *is_wide || effect != Effect::Allow;
+                Self::List { name: name.clone(), is_wide }
+            }
+        }
+    }
+
+    /// Writes the condition as rules with this `effect` have it.
+    pub(super) fn text(&self, effect: Effect) -> String {
+        match self {
+            Self::Pattern(pattern) => pattern.written_for(effect).to_string(),
+            Self::List { name, is_wide: false } if effect != Effect::Allow => format!("=@{name}"),
+            Self::List { name, .. } => format!("@{name}"),
         }
     }
 }

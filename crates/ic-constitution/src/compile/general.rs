@@ -4,11 +4,10 @@
 use ic_policy::Effect;
 
 use super::Said;
-use super::atom::{Atom, Judged, Reach, Spot, verdict};
+use super::atom::{Atom, Judged, Spot, verdict};
 use super::is_path_role;
 use super::region::Region;
 use super::shape::{Condition, Shape};
-use crate::grammar::CONTAINED_SERVERS;
 
 const SANDBOX: &str = "${SANDBOX}";
 
@@ -53,17 +52,16 @@ pub(super) fn shapes(
             Some(said) if said.effect != Effect::Allow || values.effect != Effect::Allow => {
                 shapes.push(Shape { condition: within(SANDBOX), ..Shape::of(region, said) });
             }
-            None if values.effect == Effect::Deny && is_elsewhere => {
-                shapes.extend(exemption(region, values));
-            }
             Some(_) | None => {}
         }
+        let leaves_sandbox = sandbox.is_none() && values.effect == Effect::Deny && is_elsewhere;
         let is_same = without.is_some_and(|without| {
             without.effect == values.effect
                 && without.by.map(|it| it.sentence) == values.by.map(|it| it.sentence)
         });
         if !is_same {
-            shapes.push(Shape { condition: within("/"), ..Shape::of(region, values) });
+            let condition = if leaves_sandbox { Condition::Elsewhere } else { within("/") };
+            shapes.push(Shape { condition, ..Shape::of(region, values) });
         }
     }
     shapes.extend(without.map(|said| Shape::of(region, said)));
@@ -72,22 +70,4 @@ pub(super) fn shapes(
 
 fn within(path: &str) -> Condition {
     Condition::Within(path.to_owned())
-}
-
-/// Leaves the sandbox to containment, for the servers that are contained.
-fn exemption(region: &Region, said: Said<'_>) -> Option<Shape> {
-    let servers: Vec<String> = match &region.reach {
-        Reach::Any | Reach::BuiltIn => CONTAINED_SERVERS.iter().map(ToString::to_string).collect(),
-        Reach::One(name) => CONTAINED_SERVERS
-            .iter()
-            .filter(|it| **it == name.as_str())
-            .map(ToString::to_string)
-            .collect(),
-    };
-    let shape = Shape::of(region, Said { effect: Effect::Allow, ..said });
-    (!servers.is_empty()).then(|| Shape {
-        servers: Some(servers),
-        condition: within(SANDBOX),
-        ..shape
-    })
 }

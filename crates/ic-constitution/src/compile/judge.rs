@@ -3,7 +3,7 @@
 use ic_policy::Effect;
 use ic_types::{Role, ServerName, ToolName};
 
-use super::atom::{Atom, Judged, Reach, verdict};
+use super::atom::{Atom, Judged, Reach, Spot, verdict};
 use super::region::{Area, Region};
 use super::{Compiled, atom::HostCondition};
 use crate::sentence::Directory;
@@ -31,6 +31,20 @@ pub enum SubjectPlace {
 }
 
 impl Compiled {
+    /// Returns whether a sentence restricts what calls of a tool may say beside their resources.
+    ///
+    /// Whether it holds for a call depends on more than one value, so what is said of the value is not all.
+    pub(crate) fn restricts_beside(&self, server: &ServerName, tool: &ToolName) -> bool {
+        let reach = Reach::One(server.clone());
+        self.atoms.iter().any(|atom| {
+            atom.judged == Judged::Whole
+                && atom.effect != Effect::Allow
+                && (atom.has.is_some() || matches!(atom.spot, Spot::Names(..)))
+                && atom.reach.covers(&reach)
+                && atom.tool.as_ref().is_none_or(|it| it == tool)
+        })
+    }
+
     /// Returns what the sentences say about a value.
     pub fn says(&self, subject: &Subject<'_>) -> Effect {
         let area = match &subject.place {
@@ -48,9 +62,11 @@ impl Compiled {
         let here: Vec<&Atom> = self
             .atoms
             .iter()
-            .filter(|atom| {
-                atom.judged == Judged::Role(subject.role) && region.is_of(atom, &Region::of(atom))
+            .zip(&self.regions)
+            .filter(|(atom, own)| {
+                atom.judged == Judged::Role(subject.role) && region.is_of(atom, own)
             })
+            .map(|(atom, _)| atom)
             .collect();
         verdict(&here, &self.texts).map_or(self.default, |(effect, _)| effect)
     }

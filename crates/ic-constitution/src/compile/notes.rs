@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use ic_policy::Effect;
 
-use super::atom::{self, Atom, Judged, Spot};
+use super::atom::{Atom, Order};
 use super::region::{Area, Region};
 use super::shape::Piece;
-use super::{Compiler, Note, Tool};
+use super::{Compiler, Note};
+use crate::grammar::Verb;
 use crate::parse::Kept;
 use crate::sentence::{Deed, Directory, Place, Sentence, joined};
 
@@ -27,13 +28,9 @@ pub(super) fn of_blocks(kept: &[Kept]) -> Vec<Note> {
 }
 
 impl Compiler<'_> {
-    pub(super) fn notes(&self, pieces: &[Piece], atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
+    pub(super) fn notes(&self, pieces: &[Piece], atoms: &[Atom]) -> Vec<Note> {
         let mut notes = self.without_effect(pieces, atoms);
-        let others = [
-            self.beyond_resources(atoms, tools),
-            self.undone_by_servers(atoms),
-            self.of_whole_home(),
-        ];
+        let others = [self.undone_by_servers(atoms), self.of_whole_home(), self.of_small_words()];
         for note in others.into_iter().flatten() {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -77,42 +74,6 @@ impl Compiler<'_> {
         notes
     }
 
-    /// Names tools that a sentence about something else than resources does not hold for.
-    fn beyond_resources(&self, atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
-        let mut notes = Vec::new();
-        for atom in atoms.iter().filter(|it| it.effect != Effect::Allow) {
-            let role = atom.has.or(match &atom.spot {
-                Spot::Names(role, _) if atom.judged == Judged::Whole => Some(*role),
-                _ => None,
-            });
-            let has_both = |tool: &&Tool| {
-                role.is_some_and(|role| tool.roles.contains(&role))
-                    && tool.roles.iter().any(|role| role.is_resource())
-                    && Region::of(atom).reach.meet(&atom::Reach::One(tool.server.clone())).is_some()
-            };
-            let both: Vec<String> = tools
-                .iter()
-                .filter(has_both)
-                .map(|it| format!("{}.{}", it.server, it.tool))
-                .collect();
-            let Some(sentence) = self.sentences.get(atom.sentence).filter(|_| !both.is_empty())
-            else {
-                continue;
-            };
-            // What names the very tools of a class of tools is not about these roles.
-            if sentence.deed == Deed::UseWithoutResources {
-                continue;
-            }
-            let text = format!(
-                "`{}` does not hold for {}, which reaches resources too: forbid or ask about the tool itself",
-                sentence.text,
-                both.join(", ")
-            );
-            notes.push(Note { line: sentence.line, text });
-        }
-        notes
-    }
-
     /// Names sentences that restrict a place, and do not hold for servers that another names for the same place.
     fn undone_by_servers(&self, atoms: &[Atom]) -> Vec<Note> {
         let is_general = |it: &&Atom| it.effect != Effect::Allow && it.named == 0;
@@ -127,7 +88,7 @@ impl Compiler<'_> {
                 it.effect == Effect::Allow
                     && 0 < it.named
                     && it.judged == atom.judged
-                    && there.area == own.area
+                    && it.place_order(atom) == Order::Same
                     && own.contains(&there)
             };
             for other in atoms.iter().filter(is_stronger) {
@@ -138,6 +99,15 @@ impl Compiler<'_> {
             }
         }
         notes
+    }
+
+    /// Names sentences that allow more than their words sound like: a verb is a role, and there is none for less.
+    fn of_small_words(&self) -> Vec<Note> {
+        let note = |it: &Sentence| {
+            let more = more_than_said(it)?;
+            Some(Note { line: it.line, text: format!("`{}` {more}", it.text) })
+        };
+        self.sentences.iter().filter(|it| it.effect == Effect::Allow).filter_map(note).collect()
     }
 
     /// Names sentences that open the whole home.
@@ -156,6 +126,50 @@ impl Compiler<'_> {
         };
         self.sentences.iter().filter(opens_home).map(note).collect()
     }
+}
+
+/// Says what a sentence allows beside what its verbs sound like.
+fn more_than_said(sentence: &Sentence) -> Option<&'static str> {
+    const SMALL: [(Verb, &[&str], &str); 3] = [
+        (
+            Verb::Read,
+            &["read", "view", "look", "inspect", "reading", "viewing", "looking", "inspecting"],
+            "lets the files be read, too: to list and to search them is one thing with reading them",
+        ),
+        (
+            Verb::Write,
+            &[
+                "write",
+                "change",
+                "edit",
+                "modify",
+                "update",
+                "save",
+                "overwrite",
+                "writing",
+                "changing",
+                "editing",
+                "modifying",
+                "updating",
+                "saving",
+                "overwriting",
+            ],
+            "lets files that are there be changed, too: to create files is one thing with writing them",
+        ),
+        (
+            Verb::Rewrite,
+            &["history", "commits"],
+            "lets history be rewritten, too: to delete branches and tags is one thing with that",
+        ),
+    ];
+    let Deed::Verbs(verbs) = &sentence.deed else { return None };
+    let text = sentence.text.to_ascii_lowercase();
+    let words: Vec<&str> =
+        text.split(|it: char| !it.is_alphanumeric()).take_while(|it| *it != "because").collect();
+    let is_small = |(verb, others, _): &&(Verb, &[&str], _)| {
+        verbs.contains(verb) && !others.iter().any(|it| words.contains(it))
+    };
+    SMALL.iter().find(is_small).map(|(.., more)| *more)
 }
 
 fn undone(sentence: &Sentence, other: &Sentence) -> String {

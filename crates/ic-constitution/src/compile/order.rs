@@ -32,10 +32,12 @@ pub(super) fn ordered<'a>(
         (Reverse(it.region.rank()), Reverse(it.what.effect), it.region.key())
     });
     find_narrower(&mut all);
-    let has_late = all
-        .iter()
-        .enumerate()
-        .any(|(at, early)| all.iter().skip(at + 1).any(|late| late.counts_before(early, texts)));
+    let has_late = all.iter().enumerate().any(|(at, early)| {
+        // Ranks add up, so of several conditions they can be more than the one that is narrower.
+        let is_several = early.region.has_several_conditions();
+        let is_passed = |late: &Ruled<'_>| is_several && late.region.is_inside(early.region);
+        all.iter().skip(at + 1).any(|late| late.counts_before(early, texts) || is_passed(late))
+    });
     if !has_late {
         return Ok(all);
     }
@@ -103,8 +105,7 @@ fn together(one: &Ruled<'_>, other: &Ruled<'_>, texts: &[String]) -> Option<Effe
 
 fn sorted<'a>(all: &[Ruled<'a>], texts: &[String]) -> Result<Vec<Ruled<'a>>, Cycle<'a>> {
     let comes_first = |one: &Ruled<'_>, other: &Ruled<'_>| {
-        let is_inner = other.region.contains(one.region) && !one.region.contains(other.region);
-        is_inner || one.counts_before(other, texts)
+        one.region.is_inside(other.region) || one.counts_before(other, texts)
     };
     let mut waiting: Vec<usize> = vec![0; all.len()];
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); all.len()];

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use ic_policy::Effect;
 use ic_types::{Role, ToolName};
 
 use super::atom::{Atom, HostCondition, Reach, Spot, is_beneath, parts};
@@ -38,7 +39,7 @@ impl Region {
                 Area::General
             }
             Spot::Directory(directory) => Area::Directory(directory.clone()),
-            Spot::Host(condition) => Area::Hosts(vec![condition.clone()]),
+            Spot::Host(condition) => Area::Hosts(vec![condition.read_by(atom.effect)]),
             Spot::Names(role, names) => Area::Names(vec![(*role, names.clone())]),
         };
         Self { reach: atom.reach.clone(), tool: atom.tool.clone(), has: atom.has, area }
@@ -66,6 +67,20 @@ impl Region {
             && (self.tool.is_none() || self.tool == inner.tool)
             && self.has.is_none_or(|role| inner.has == Some(role) || inner.area.has(role))
             && self.area.contains(&inner.area)
+    }
+
+    /// Returns whether this lies in `outer` and is not the same.
+    pub(super) fn is_inside(&self, outer: &Self) -> bool {
+        outer.contains(self) && !self.contains(outer)
+    }
+
+    /// Returns whether values have to fulfil more than one condition.
+    pub(super) fn has_several_conditions(&self) -> bool {
+        match &self.area {
+            Area::General | Area::Directory(_) => false,
+            Area::Hosts(all) => 1 < all.len(),
+            Area::Names(all) => 1 < all.len(),
+        }
     }
 
     /// Returns whether the atom, whose region is `own`, holds in all of this region.
@@ -129,11 +144,11 @@ impl Region {
 
 fn rank_of(condition: &HostCondition) -> usize {
     match condition {
-        HostCondition::List(_) => 1,
+        HostCondition::List { is_wide, .. } => 1 + usize::from(!is_wide),
         HostCondition::Pattern(pattern) => {
             let text = pattern.to_string();
-            let (scheme, rest) =
-                text.split_once("://").map_or((0, text.as_str()), |(_, rest)| (1, rest));
+            let text = text.trim_start_matches('=');
+            let (scheme, rest) = text.split_once("://").map_or((0, text), |(_, rest)| (1, rest));
             let (authority, repository) =
                 rest.split_once('/').map_or((rest, 0), |(authority, _)| (authority, 1));
             let labels = authority.split('.').count();
@@ -143,7 +158,7 @@ fn rank_of(condition: &HostCondition) -> usize {
                 None => 1000,
             };
             let port = usize::from(!authority.ends_with(']') && authority.contains(':'));
-            host + scheme + port + repository
+            host + scheme + port + repository + usize::from(!pattern.is_wide())
         }
     }
 }
@@ -151,8 +166,8 @@ fn rank_of(condition: &HostCondition) -> usize {
 /// Returns whether a condition holds for the web alone.
 fn is_web(condition: &HostCondition) -> bool {
     match (condition, crate::parse::web()) {
-        (HostCondition::Pattern(pattern), Some(web)) => web.covers(pattern),
-        (HostCondition::Pattern(_), None) | (HostCondition::List(_), _) => false,
+        (HostCondition::Pattern(pattern), Some(web)) => web.read_by(Effect::Deny).covers(pattern),
+        (HostCondition::Pattern(_), None) | (HostCondition::List { .. }, _) => false,
     }
 }
 
@@ -232,7 +247,7 @@ fn meet_hosts(one: &[HostCondition], other: &[HostCondition]) -> Option<Area> {
             hosts.push(host.clone());
         }
     }
-    hosts.sort_by_key(HostCondition::text);
+    hosts.sort_by_key(|it| it.text(Effect::Allow));
     Some(Area::Hosts(hosts))
 }
 

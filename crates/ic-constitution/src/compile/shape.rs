@@ -56,6 +56,8 @@ pub enum Condition {
     Nothing,
     /// Within a directory.
     Within(String),
+    /// Anywhere; but the sandbox is left to containment.
+    Elsewhere,
     /// All of these patterns and lists of hosts hold.
     Hosts(Vec<String>),
     /// All of these sets of names hold.
@@ -92,7 +94,7 @@ impl Shape {
             Area::General => Condition::Nothing,
             Area::Directory(directory) => Condition::Within(directory.within()),
             Area::Hosts(all) => {
-                Condition::Hosts(all.iter().map(super::atom::HostCondition::text).collect())
+                Condition::Hosts(all.iter().map(|it| it.text(said.effect)).collect())
             }
             Area::Names(all) => {
                 let text = |it: &NamePlace| match it {
@@ -321,6 +323,7 @@ fn what(roles: Option<&[Role]>, shape: &Shape) -> String {
     };
     match &shape.condition {
         Condition::Nothing => {}
+        Condition::Elsewhere => what.push_str(" anywhere else"),
         Condition::Within(path) if path == "/" => what.push_str(" anywhere else"),
         Condition::Within(path) => what.extend([" in ", path]),
         Condition::Hosts(hosts) if hosts.as_slice() == ["*"] => what.push_str(" from the web"),

@@ -105,6 +105,23 @@ const ALL: [&str; 4] = ["everything", "anything", "else", "whatever"];
 /// Words after *because* that begin something else than a reason.
 const TURNING: [&str; 8] =
     ["unless", "except", "but", "however", "although", "though", "provided", "otherwise"];
+/// Words in the reason of a *may* that take something back, whatever stands beside them.
+const TAKING_BACK: [&str; 14] = [
+    "excluding",
+    "exclude",
+    "excludes",
+    "excepting",
+    "refrain",
+    "avoid",
+    "avoids",
+    "until",
+    "till",
+    "outside",
+    "barring",
+    "besides",
+    "apart",
+    "hands",
+];
 
 /// Looks through the lines of a piece of commentary.
 pub(crate) fn in_commentary<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Vec<Found> {
@@ -136,8 +153,16 @@ pub(crate) fn in_commentary<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -
 
 /// Returns the words of a reason that say more than why; `is_open` if the sentence allows something.
 pub(crate) fn in_reason(reason: &str, is_open: bool) -> Option<String> {
-    let turning = words(reason).into_iter().find(|it| TURNING.contains(&it.as_str()));
-    turning.or_else(|| restriction(reason).filter(|_| is_open))
+    let words = words(reason);
+    let one_of = |all: &[&str]| words.iter().find(|it| all.contains(&it.as_str())).cloned();
+    let place = || {
+        let aside = one_of(&["keep", "stay", "leave", "skip", "off", "away", "out"]).is_some();
+        reason.split_whitespace().find(|it| aside && is_place(it)).map(str::to_owned)
+    };
+    let never = || one_of(&["never"]);
+    let taken_back =
+        || restriction(reason).or_else(|| one_of(&TAKING_BACK)).or_else(never).or_else(place);
+    one_of(&TURNING).or_else(|| if is_open { taken_back() } else { None })
 }
 
 /// Cuts a line at the ends of sentences; a dot within a name is none.
@@ -178,8 +203,11 @@ fn restriction(text: &str) -> Option<String> {
         let is_all = is_strong && ALL.contains(&word.as_str());
         is_verb(word) || word.strip_suffix('s').is_some_and(is_verb) || is_all
     };
-    let is_place = |word: &&str| word.trim_start_matches(['`', '(', '"']).starts_with(['~', '/']);
     let what = words.iter().find(is_deed).map(String::as_str);
-    let what = what.or_else(|| text.split_whitespace().find(is_place))?;
+    let what = what.or_else(|| text.split_whitespace().find(|it| is_place(it)))?;
     Some(format!("{restricting} … {what}"))
+}
+
+fn is_place(word: &str) -> bool {
+    word.trim_start_matches(['`', '(', '"', '\'']).starts_with(['~', '/'])
 }

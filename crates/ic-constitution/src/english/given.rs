@@ -12,10 +12,17 @@ pub struct Given {
     pub(super) servers: Option<Vec<String>>,
     pub(super) tools: Option<Vec<String>>,
     pub(super) roles: Option<Vec<Role>>,
-    pub(super) paths: Option<(Vec<Role>, String)>,
+    pub(super) paths: Option<GivenPaths>,
     pub(super) domains: Option<(Vec<Role>, Vec<String>)>,
     pub(super) lists: Vec<GivenList>,
     pub(super) json: Json,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct GivenPaths {
+    pub(super) roles: Vec<Role>,
+    pub(super) within: String,
+    pub(super) leaves_sandbox: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,7 +58,13 @@ impl Given {
         let paths = match part("paths") {
             Some(paths) => {
                 let paths = paths?;
-                Some((roles(paths, "roles")?, text(paths, "within")?))
+                let leaves_sandbox = match paths.get("leavesSandbox") {
+                    Some(Json::Bool(leaves)) => *leaves,
+                    Some(_) => return None,
+                    None => false,
+                };
+                let (roles, within) = (roles(paths, "roles")?, text(paths, "within")?);
+                Some(GivenPaths { roles, within, leaves_sandbox })
             }
             None => None,
         };
@@ -96,10 +109,18 @@ impl Given {
             && self.lists.is_empty()
     }
 
+    /// Returns whether it may be about values of `role` in calls of a tool.
+    pub(crate) fn is_about(&self, role: Role, server: &str, tool: &str) -> bool {
+        let has = |all: &Option<Vec<String>>, name: &str| {
+            all.as_ref().is_none_or(|all| all.iter().any(|it| it == name))
+        };
+        self.is_relevant_to(role) && has(&self.servers, server) && has(&self.tools, tool)
+    }
+
     /// Returns whether it may settle values of `role`.
     pub(super) fn is_relevant_to(&self, role: Role) -> bool {
         self.roles.as_ref().is_none_or(|all| all.contains(&role))
-            && self.paths.as_ref().is_none_or(|(all, _)| all.contains(&role))
+            && self.paths.as_ref().is_none_or(|it| it.roles.contains(&role))
             && self.domains.as_ref().is_none_or(|(all, _)| all.contains(&role))
             && (self.lists.is_empty() || self.lists.iter().any(|it| it.roles.contains(&role)))
     }

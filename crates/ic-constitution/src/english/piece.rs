@@ -8,7 +8,6 @@ use ic_types::{Category, Role};
 
 use super::given::{Given, GivenList};
 use crate::compile::Tool;
-use crate::grammar::CONTAINED_SERVERS;
 use crate::sentence::{Directory, HostPlace, NamePlace, Place};
 
 /// What a rule says about one role, or about everything that tools do.
@@ -30,6 +29,8 @@ pub(super) enum Area {
     All,
     /// Every path.
     Top,
+    /// Every path; but the sandbox is left to containment.
+    Elsewhere,
     In(Directory),
     At(Vec<HostPlace>),
     Names(Vec<NamePlace>),
@@ -52,11 +53,16 @@ pub(super) fn pieces(rule: &Given, position: usize) -> Option<Vec<Piece>> {
     let roles: Vec<Role> = Role::all().filter(|role| rule.is_relevant_to(*role)).collect();
     let area = match (&rule.paths, &rule.domains, rule.lists.as_slice()) {
         (None, None, []) => Area::All,
-        (Some((_, within)), None, []) => {
+        (Some(paths), None, []) => {
             if roles.iter().any(|role| role.category() != Category::Path) {
                 return None;
             }
-            directory(within).map_or(Area::Top, Area::In)
+            match (directory(&paths.within), paths.leaves_sandbox) {
+                (Some(directory), false) => Area::In(directory),
+                (None, false) => Area::Top,
+                (None, true) if rule.effect == Effect::Deny => Area::Elsewhere,
+                (_, true) => return None,
+            }
         }
         (None, Some((_, allowed)), []) => hosts(&roles, allowed)?,
         (None, None, [list]) => listed(rule, &roles, list)?,
@@ -170,12 +176,13 @@ impl Piece {
             Area::Top => match self.effect {
                 Effect::Allow => Some(Place::Anywhere),
                 Effect::Escalate => Some(Place::Elsewhere),
-                Effect::Deny if about().any(|it| it.exempts(self)) => Some(Place::Elsewhere),
                 Effect::Deny => (!softens()).then_some(Place::Unsaid),
             },
+            Area::Elsewhere => Some(Place::Elsewhere),
             Area::All if self.role.is_none() => (!is_never || !softens()).then_some(Place::Unsaid),
             Area::All if is_path => {
-                let is_top = |it: &&Self| it.area == Area::Top && it.covers_scope(self);
+                let is_all = |area: &Area| matches!(area, Area::Top | Area::Elsewhere);
+                let is_top = |it: &&Self| is_all(&it.area) && it.covers_scope(self);
                 match about().any(|it| is_top(&it)) {
                     true => Some(Place::Unnamed),
                     false => (!is_never || !softens()).then_some(Place::Unsaid),
@@ -201,18 +208,6 @@ impl Piece {
         };
         let mut named = tools.iter().filter(is_one).peekable();
         named.peek().is_none() || named.any(|it| it.roles.contains(&role))
-    }
-
-    /// Returns whether this leaves the sandbox to containment, as *anywhere else* does for a denial.
-    pub(super) fn exempts(&self, denial: &Self) -> bool {
-        let is_contained = |it: &String| CONTAINED_SERVERS.contains(&it.as_str());
-        self.effect == Effect::Allow
-            && self.role.is_some()
-            && self.role == denial.role
-            && self.area == Area::In(Directory::Sandbox(String::new()))
-            && self.servers.as_ref().is_some_and(|all| all.iter().all(is_contained))
-            && self.tools == denial.tools
-            && self.meets_scope(denial)
     }
 
     /// Returns what this and a later piece have in common, if a sentence is needed to say that this counts.
@@ -244,13 +239,18 @@ impl Piece {
 
 impl Area {
     fn is_web(&self) -> bool {
-        let is_any = |it: &HostPlace| matches!(it, HostPlace::Pattern(pattern) if crate::parse::web().as_ref() == Some(pattern));
+        let is_any = |it: &HostPlace| match (it, crate::parse::web()) {
+            (HostPlace::Pattern(pattern), Some(web)) => pattern.covers(&web),
+            (HostPlace::Pattern(_), None) | (HostPlace::List(_) | HostPlace::Local, _) => false,
+        };
         matches!(self, Self::At(all) if all.iter().any(is_any))
     }
 
     fn covers(&self, inner: &Self) -> bool {
         match (self, inner) {
-            (Self::All, _) | (Self::Top, Self::Top | Self::In(_)) => true,
+            (Self::All, _)
+            | (Self::Top, Self::Top | Self::Elsewhere | Self::In(_))
+            | (Self::Elsewhere, Self::Elsewhere | Self::In(Directory::At(_))) => true,
             (Self::In(outer), Self::In(inner)) => crate::compile::is_beneath(inner, outer),
             (Self::At(outer), Self::At(inner)) => {
                 let holds = |wide: &HostPlace, narrow: &HostPlace| match (wide, narrow) {

@@ -192,17 +192,17 @@ pub const PLACES: [PlaceRow; 16] = [
     },
     PlaceRow {
         form: "from HOST, to HOST, at HOST",
-        meaning: "a host, `*.HOST` with its subdomains, `HOST:PORT`, `https://HOST`, and for remotes `HOST/OWNER/REPO`",
+        meaning: "a host (in a *may* on its usual ports, in *ask* and *never* on every port), `*.HOST` with its subdomains, `HOST:PORT`, `HOST:*` for every port, `https://HOST`, and for remotes `HOST/OWNER/REPO`",
         example: "The agent may fetch pages from docs.rs and *.rust-lang.org.",
     },
     PlaceRow {
         form: "from the web",
-        meaning: "every public host name on its usual port",
+        meaning: "every public host name on its usual ports; in *ask* and *never* also public addresses, and every port",
         example: "Ask before fetching pages from the web.",
     },
     PlaceRow {
         form: "from local addresses",
-        meaning: "everything else: IP addresses, names of the local network, unusual ports, no host at all",
+        meaning: "this machine and the local network: their names and addresses, and no host at all",
         example: "The agent must never fetch pages from local addresses.",
     },
     PlaceRow {

@@ -1,8 +1,12 @@
 //! What stands in a sentence besides its form: verbs and their objects, places, servers and tools.
 
+mod objects;
+mod remotes;
 mod with;
 
-use super::place::{any_host, directory_of, host_of, list_of, looks_like_place, never_holds};
+use super::place::{
+    any_host, directory_of, host_of, list_of, look_alike, looks_like_place, never_holds,
+};
 use super::{after, raw};
 use crate::grammar::{DETERMINERS, PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, NamePlace, Place, With, kind_of};
@@ -56,12 +60,14 @@ pub(crate) struct Clauses<'a> {
     last: Option<&'a Word>,
     /// The verbs about remotes that were read.
     remotes: Vec<&'a Word>,
+    /// What was read as object, and may mean less than all values of a verb.
+    objects: Vec<&'a Word>,
 }
 
 impl<'a> Clauses<'a> {
     /// Begins with `words`; where nothing follows, `before` is where it is missed.
     pub(crate) fn new(words: &'a [Word], before: Option<&'a Word>) -> Self {
-        Self { words, last: words.last().or(before), remotes: Vec::new() }
+        Self { words, last: words.last().or(before), remotes: Vec::new(), objects: Vec::new() }
     }
 
     fn skip(&mut self, n: usize) {
@@ -169,7 +175,7 @@ impl<'a> Clauses<'a> {
             if verb == Verb::Remote {
                 self.remotes.extend(self.words.first());
             }
-            self.skip(length);
+            self.skip_verb(length);
             if !verbs.contains(&verb) {
                 verbs.push(verb);
             }
@@ -207,7 +213,9 @@ impl<'a> Clauses<'a> {
             if !is_first && !self.connective() {
                 break;
             }
+            let before = self.words;
             while self.take_one_of(&DETERMINERS) {}
+            let n_before = before.len() - self.words.len();
             let found = objects.iter().filter_map(|noun| {
                 let noun: Vec<&str> = noun.split(' ').collect();
                 after(self.words, &noun).map(|_| noun.len())
@@ -216,17 +224,18 @@ impl<'a> Clauses<'a> {
                 self.words = here;
                 break;
             };
-            self.skip(length);
+            self.words = before;
+            self.skip_objects(n_before + length);
             is_first = false;
         }
         // "commit in repositories in DIR", "deal with remotes": a noun that only says what kind of place.
-        let is_kind =
-            self.words.first().is_some_and(|it| it.is_one_of(&["in", "of", "to", "from"]))
+        let is_kind = self.words.first().is_some_and(|it| it.is_one_of(&["in", "of", "to", "from"]))
                 && self.words.get(1).is_some_and(|it| {
                     it.is_one_of(&["repository", "repositories", "files", "directories", "folders"])
                 })
-                && self.words.get(2).is_none_or(|it| {
-                    it.is_one_of(&PREPOSITIONS) || it.is_one_of(&["anywhere", "without", "with"])
+                // SECURITY: by itself, "in the repository" is a place that is not named, and not every place.
+                && self.words.get(2).is_some_and(|it| {
+                    it.is_one_of(&PREPOSITIONS) || it.is_one_of(&["anywhere", "everywhere", "without"])
                 });
         if is_kind {
             self.skip(2);
@@ -342,6 +351,9 @@ impl<'a> Clauses<'a> {
         let Some(word) = self.words.first() else {
             return Err(self.stuck("a directory is missing"));
         };
+        if let Some(problem) = look_alike(word) {
+            return Err(Stuck::at(Some(word), problem));
+        }
         let directory = directory_of(word).ok_or_else(|| {
             let problem = if word.text.starts_with('@') {
                 "directories cannot be in a list"
@@ -384,6 +396,9 @@ impl<'a> Clauses<'a> {
         }
         match host_of(word) {
             Some(pattern) => {
+                if let Some(problem) = look_alike(word) {
+                    return Err(Stuck::at(Some(word), problem));
+                }
                 if let Some(problem) = never_holds(&pattern) {
                     return Err(Stuck::at(Some(word), problem));
                 }
@@ -424,39 +439,6 @@ impl<'a> Clauses<'a> {
         self.skip(1);
         Ok(list.map_or_else(|| NamePlace::Name(word.text.clone()), NamePlace::List))
     }
-
-    /// Limits what is allowed to the tools that do it: who may pull may not push.
-    ///
-    /// They have one role, so without this a *may* would say more than its words.
-    pub(crate) fn limit_to_named_remotes(
-        &self,
-        deed: &Deed,
-        with: &mut Vec<With>,
-    ) -> Result<(), Stuck> {
-        let tools_of = |word: &&'a Word| {
-            REMOTE_TOOLS.iter().find(|(words, _)| word.is_one_of(words)).map(|(_, tools)| *tools)
-        };
-        let named: Option<Vec<&[&str]>> = self.remotes.iter().map(tools_of).collect();
-        let Some(tools) = named.filter(|it| !it.is_empty()).map(|it| it.concat()) else {
-            return Ok(());
-        };
-        let first = self.remotes.first().copied();
-        if *deed != Deed::Verbs(vec![Verb::Remote]) {
-            return Err(Stuck::at(first, "this is a sentence of its own: only some tools do it"));
-        }
-        let is_git = |it: &With| it.server.as_str() == "git";
-        if with.iter().any(|it| !is_git(it)) {
-            let problem = "which tools do this is known of git only; write `deal with remotes`";
-            return Err(Stuck::at(first, problem));
-        }
-        if with.iter().all(|it| it.tool.is_none()) {
-            let names = |tool: &&str| {
-                Some(With { server: "git".parse().ok()?, tool: Some(tool.parse().ok()?) })
-            };
-            *with = tools.iter().filter_map(names).collect();
-        }
-        Ok(())
-    }
 }
 
 /// Returns whether a text is one address: somebody, at a host.
@@ -465,13 +447,6 @@ fn is_address_of(text: &str) -> bool {
     let fits = |part: &str| !part.is_empty() && part.chars().all(is_part);
     text.split_once('@').is_some_and(|(who, host)| fits(who) && fits(host) && host.contains('.'))
 }
-
-/// The tools of git that do what a verb about remotes says.
-const REMOTE_TOOLS: [(&[&str], &[&str]); 3] = [
-    (&["pull", "pulling", "pulls"], &["git_pull", "git_fetch"]),
-    (&["clone", "cloning", "clones"], &["git_clone"]),
-    (&["push", "pushing", "pushes"], &["git_push"]),
-];
 
 fn stuck_two(one: &Place, other: &Place, word: &Word) -> Stuck {
     let is_one_kind = std::mem::discriminant(one) == std::mem::discriminant(other);

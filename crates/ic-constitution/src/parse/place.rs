@@ -51,6 +51,37 @@ pub(super) fn never_holds(pattern: &DomainPattern) -> Option<&'static str> {
     )
 }
 
+/// Says that a place may look like another one: a *never* for it would hold for nothing.
+pub(super) fn look_alike(word: &Word) -> Option<String> {
+    if word.is_quoted || word.text.is_ascii() {
+        return None;
+    }
+    // Directories have names in all languages, but seldom in two alphabets at once.
+    let is_directory = word.text.starts_with(['/', '~', '$']);
+    let is_odd = |part: &str| !is_directory && !part.is_ascii() || mixes_letters(part);
+    let odd = word.text.split('/').find(|part| is_odd(part))?;
+    let codes: Vec<String> = odd
+        .chars()
+        .filter(|it| !it.is_ascii())
+        .map(|it| format!("U+{:04X}", u32::from(it)))
+        .collect();
+    let codes = codes.join(", ");
+    Some(format!(
+        "it has letters that are not English ({codes}) and may look like others; put it in backticks if it is meant"
+    ))
+}
+
+/// Returns whether English letters stand beside letters of an alphabet that has the same shapes.
+fn mixes_letters(text: &str) -> bool {
+    let is_like = |it: char| {
+        matches!(it,
+            '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{530}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}'
+            | '\u{1d00}'..='\u{1dbf}' | '\u{2100}'..='\u{214f}' | '\u{2c60}'..='\u{2c7f}' | '\u{a640}'..='\u{a69f}'
+            | '\u{ab30}'..='\u{abbf}' | '\u{ff00}'..='\u{ffef}' | '\u{1d400}'..='\u{1d7ff}')
+    };
+    text.chars().any(|it| it.is_ascii_alphabetic()) && text.chars().any(is_like)
+}
+
 /// Reads a directory; the outer is `None` if the word is nothing of the kind.
 pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
     let text = word.text.as_str();
@@ -82,6 +113,12 @@ pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
         }
         (None, None) => return None,
     };
+    if !word.is_quoted && text.contains([',', ';', '|', '…', '+', '&']) {
+        // SECURITY: `~/a,~/b` would be one directory that does not exist, and a *never* for it hold for nothing.
+        let problem =
+            "join directories by `and`, or put a path in backticks if it has this sign in its name";
+        return Some(Err(problem.to_owned()));
+    }
     Some(relative(rest).and_then(|rest| match (root, rest.as_str()) {
         ("", "") => Err("everything is written as `anywhere` or `anywhere else`".to_owned()),
         (root, "") => Ok(Directory::At(root.to_owned())),

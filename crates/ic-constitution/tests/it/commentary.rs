@@ -69,4 +69,13 @@ fn what_could_swallow_sentences_is_refused() {
     check("> nev\u{200b}er read files in ~/a.\n", Err("U+200B"));
     check("> quoted\nand on in the next line\n", Err("line 2"));
     check("| a | b |\n", Err("line 1"));
+    // What Markdown shows as a heading or as code is not compiled, so it may not look as if it were.
+    check("The agent may delete files in ~/a\n---\n", Err("makes this a heading"));
+    check("The agent may delete files in ~/a.\n=====\n", Err("makes this a heading"));
+    check("The agent may delete files in ~/a.\n\n---\n", Ok(1));
+    check("- The agent may delete files in ~/a.\n---\n", Ok(1));
+    check("# A\n\n    The agent may delete files in ~/a.\n", Err("a code block"));
+    check("\tThe agent may delete files in ~/a.\n", Err("a code block"));
+    check("The agent may:\n\n    - delete files in ~/a\n", Ok(1));
+    check("- The agent may read files\n    in ~/a.\n", Ok(1));
 }

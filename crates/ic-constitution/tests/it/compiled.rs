@@ -32,6 +32,7 @@ fn line(rule: &Rule) -> String {
         line.extend([" ", &roles.join("+")]);
     }
     match &rule.condition {
+        Condition::Elsewhere => line.push_str(" anywhere else"),
         Condition::Nothing => {}
         Condition::Within(path) => line.extend([" in ", path]),
         Condition::Hosts(all) => line.extend([" at ", &all.join("&")]),
@@ -73,11 +74,7 @@ fn places_become_conditions() {
     check("The agent does not write files.", &["deny write-path"]);
     check(
         "The agent may only read files in ~/a.",
-        &[
-            "allow read-path in ~/a built-in",
-            "allow read-path in ${SANDBOX} with filesystem+git+shell",
-            "deny read-path in /",
-        ],
+        &["allow read-path in ~/a built-in", "deny read-path anywhere else"],
     );
     check(
         "The agent must never fetch pages from local addresses. Everything else is for a person to decide.",
@@ -124,8 +121,7 @@ fn a_may_for_a_place_around_the_sandbox_closes_nothing_in_it() {
             "allow write-history in ${SANDBOX}/x with filesystem",
             "deny write-history in ~/a with filesystem",
             "allow write-history in ~/a built-in",
-            "allow write-history in ${SANDBOX} with filesystem",
-            "deny write-history in / with filesystem",
+            "deny write-history anywhere else with filesystem",
         ],
     );
     // A sentence about the place itself is not passed over.
@@ -224,9 +220,27 @@ fn what_has_no_effect_is_noted_with_its_line() {
         silenced[0].starts_with("2: ") && silenced[0].contains("line 1 forbids it everywhere"),
         "{silenced:?}"
     );
-    let both = notes("The agent must never send mail to eve@example.com.\n");
-    assert!(both[0].contains("does not hold for mail.send_file"), "{both:?}");
     assert_eq!(notes("The agent may read files in ~/a.\n"), [] as [String; 0]);
+}
+
+#[test]
+fn what_allows_more_than_it_sounds_like_is_noted() {
+    for (text, word) in [
+        ("The agent may list files in ~/a.", Some("lets the files be read")),
+        ("The agent may read and list files in ~/a.", None),
+        ("The agent may list files in ~/a because I read it.", Some("lets the files be read")),
+        ("The agent may create files in ~/a.", Some("be changed, too")),
+        ("The agent may create and change files in ~/a.", None),
+        ("The agent may delete tags in ~/a.", Some("history be rewritten")),
+        ("The agent may run commands in ~/a.", None),
+        ("Ask before listing files in ~/a.", None),
+    ] {
+        let notes = compiled(text).notes;
+        match word {
+            Some(word) => assert!(notes.len() == 1 && notes[0].text.contains(word), "{notes:?}"),
+            None => assert_eq!(notes, [], "{text}"),
+        }
+    }
 }
 
 #[test]
@@ -266,6 +280,83 @@ fn scenarios_stand_at_every_border() {
     ] {
         assert!(found.contains(&expected.to_owned()), "{expected}: {found:?}");
     }
+}
+
+/// What two sentences have in common can be the same as what a third one says, without looking like it.
+#[test]
+fn the_one_condition_that_is_narrower_comes_before_several() {
+    for (text, narrow) in [
+        (
+            "The agent may deal with remotes at a.example:8443.\nThe agent must never deal with remotes at `*.a.example:8443`.\nAsk before dealing with remotes at a.example.\n",
+            Condition::Hosts(vec!["a.example:8443".to_owned()]),
+        ),
+        (
+            "The agent may send mail to ann@x.example with mail.\nAsk before sending mail to ann@x.example and bob@x.example with mail.\nThe agent must never send mail to ann@x.example and @family with mail.\n",
+            Condition::Names(vec![(Role::EmailAddress, vec!["ann@x.example".to_owned()])]),
+        ),
+    ] {
+        let rules = compiled(text).rules;
+        let first = rules.iter().position(|it| it.condition == narrow).unwrap();
+        let several = |it: &Rule| match &it.condition {
+            Condition::Hosts(all) => 1 < all.len(),
+            Condition::Names(all) => 1 < all.len(),
+            _ => false,
+        };
+        let after = rules.iter().position(several).unwrap_or(rules.len());
+        assert!(first < after, "{text}: {rules:#?}");
+    }
+}
+
+#[test]
+fn sentences_without_a_place_have_scenarios_too() {
+    for (text, expected) in [
+        (
+            "Ask before reading files anywhere else.",
+            &["escalate /ironcurtain-elsewhere/ironcurtain-scenario.txt"][..],
+        ),
+        ("The agent may write files.", &["allow /ironcurtain-elsewhere/ironcurtain-scenario.txt"]),
+        (
+            "Ask before fetching pages from the web.",
+            &["escalate https://ironcurtain.example/", "deny https://127.0.0.1/"],
+        ),
+        (
+            "The agent may fetch pages from local addresses.",
+            &["deny https://ironcurtain.example/", "allow https://127.0.0.1/"],
+        ),
+        (
+            "The agent must never fetch pages.",
+            &["deny https://ironcurtain.example/", "deny https://127.0.0.1/"],
+        ),
+    ] {
+        let constitution = parse(text).unwrap();
+        let found: Vec<String> = scenario::scenarios(&constitution, &compiled(text))
+            .iter()
+            .map(|it| format!("{} {}", it.expected, it.description.rsplit(' ').next().unwrap()))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+/// What they decide is not what the sentences say, so no scenario may expect that.
+#[test]
+fn no_scenario_is_about_what_a_block_of_rules_decides() {
+    let text = "The agent may read and write files in ~/a.\n\n```rules after\n[{\"name\":\"rest\",\"if\":{\"roles\":[\"read-path\"],\"server\":[\"filesystem\"]},\"then\":\"allow\",\"reason\":\"r\"}]\n```\n";
+    let constitution = parse(text).unwrap();
+    let found = scenario::scenarios(&constitution, &compiled(text));
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|it| it.tool.as_str() == "write_file"), "{found:?}");
+}
+
+/// A sentence about something beside the files of a call decides about it as well.
+#[test]
+fn no_scenario_is_about_calls_that_are_restricted_beside_their_files() {
+    let text = "The agent may write files in ~/a. The agent must never pass other arguments with filesystem.";
+    let constitution = parse(text).unwrap();
+    assert!(scenario::scenarios(&constitution, &compiled(text)).is_empty());
+    let text =
+        "The agent may write files in ~/a. The agent must never pass other arguments with mail.";
+    let constitution = parse(text).unwrap();
+    assert!(!scenario::scenarios(&constitution, &compiled(text)).is_empty());
 }
 
 #[test]

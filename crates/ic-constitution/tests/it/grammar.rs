@@ -31,6 +31,12 @@ fn every_phrase_of_every_verb_is_understood_in_both_forms() {
         for (base, gerund) in row.phrases {
             let (may, ask) = (format!("The agent may {base}."), format!("Ask before {gerund}."));
             for text in [may, ask] {
+                // What `them` are has to be said in the same sentence.
+                if base.contains("them") {
+                    let faults = parse(&text).unwrap_err().to_string();
+                    assert!(faults.contains("in another sentence"), "{faults}");
+                    continue;
+                }
                 let deed = one(&text).deed;
                 assert_eq!(deed, ic_constitution::Deed::Verbs(vec![row.verb]), "{text}");
             }

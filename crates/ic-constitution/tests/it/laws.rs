@@ -17,8 +17,10 @@ use crate::reference::{self, Asked, HOME, LIST, SANDBOX, Said, Where};
 
 const DIRECTORIES: [&str; 8] =
     ["~/a", "~/a/b", "~/a/b/c", "~/d", "/srv", "/srv/x", "${SANDBOX}", "${SANDBOX}/x"];
-const HOSTS: [&str; 9] = [
+const HOSTS: [&str; 11] = [
     "a.example",
+    "a.example:8443",
+    "*.a.example:8443",
     "*.a.example",
     "b.a.example",
     "*",
@@ -40,7 +42,7 @@ const FILES: [&str; 10] = [
     "/home/u/a/s/x/f",
     "/home/u/ab/f",
 ];
-const URLS: [&str; 9] = [
+const URLS: [&str; 12] = [
     "https://a.example",
     "http://a.example",
     "https://b.a.example",
@@ -50,6 +52,9 @@ const URLS: [&str; 9] = [
     "http://10.0.0.2",
     "https://localhost",
     "https://d.example:8443",
+    "https://a.example:8443",
+    "https://b.a.example:8443",
+    "http://10.0.0.2:8443",
 ];
 const SERVERS: [(&str, &str); 6] = [
     ("filesystem", "read_file"),

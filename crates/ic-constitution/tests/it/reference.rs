@@ -124,7 +124,9 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
         let named = said.with.map_or(0, |(_, tool)| 1 + usize::from(tool.is_some()));
         match &said.place {
             Where::At(places) => {
-                for place in places.iter().filter(|place| holds(place, asked, is_file)) {
+                let restricts = said.effect != 0;
+                let is_here = |place: &&&str| holds(place, restricts, asked, is_file);
+                for place in places.iter().filter(is_here) {
                     let place = Some(*place);
                     ones.push(One { effect: said.effect, place, general: None, named });
                 }
@@ -240,15 +242,21 @@ fn specific(one: &One<'_>, other: &One<'_>) -> (bool, bool) {
             let is_inner = match (inner.starts_with(['~', '/', '$']), outer) {
                 (true, outer) => is_within(inner, outer),
                 (false, "*") => {
-                    !inner.starts_with('@') && is_public(inner.trim_start_matches("https://"))
+                    let host = without_port(inner.trim_start_matches("https://"));
+                    !inner.starts_with('@') && is_public(host)
                 }
                 (false, "local") => !inner.starts_with('@') && inner != "*",
                 (false, outer) => match outer.strip_prefix("*.") {
                     Some(name) => {
                         let inner = inner.trim_start_matches("https://").trim_start_matches("*.");
-                        is_under(inner, name)
+                        let has_port = without_port(name) != name;
+                        is_under(if has_port { inner } else { without_port(inner) }, name)
                     }
-                    None => inner.strip_prefix("https://") == Some(outer),
+                    // A host with its port says more than the host.
+                    None => {
+                        inner.strip_prefix("https://") == Some(outer)
+                            || inner != outer && without_port(inner) == outer
+                    }
                 },
             };
             (is_inner, is_inner)
@@ -256,16 +264,21 @@ fn specific(one: &One<'_>, other: &One<'_>) -> (bool, bool) {
     }
 }
 
-fn holds(place: &str, asked: &Asked, is_file: bool) -> bool {
+/// What restricts a host does so at each of its ports; what allows one means the usual port.
+fn holds(place: &str, restricts: bool, asked: &Asked, is_file: bool) -> bool {
     let Some(value) = asked.value else { return place == "local" };
     if is_file {
         let path = place.replacen('~', HOME, 1).replacen("${SANDBOX}", SANDBOX, 1);
         return is_within(value, &path);
     }
     let (scheme, host) = value.split_once("://").unwrap();
+    if place == "local" {
+        return !is_public(without_port(host));
+    }
+    let names_more = place.starts_with("https://") || without_port(place) != place;
+    let host = if restricts && !names_more { without_port(host) } else { host };
     match place {
         "*" => is_public(host),
-        "local" => !is_public(host),
         "@list" => LIST.contains(&host),
         place => match (place.strip_prefix("*."), place.strip_prefix("https://")) {
             (Some(name), _) => is_under(host, name),
@@ -292,6 +305,12 @@ fn is_under(host: &str, name: &str) -> bool {
     host == name || host.ends_with(&format!(".{name}"))
 }
 
+/// Leaves out a port.
+fn without_port(host: &str) -> &str {
+    host.split(':').next().unwrap_or(host)
+}
+
+/// A host with an unusual port is no host that a *may* of the web means.
 fn is_public(host: &str) -> bool {
     host.contains(".example") && !host.contains(':')
 }

@@ -36,6 +36,7 @@ fn a_question_is_shown_with_all_that_matters() {
     let shown = shown.replace(&"x".repeat(80), "XXX");
     insta::assert_snapshot!(shown, @r#"
     filesystem wants to call move_file
+      if approved, filesystem may read "/d/a", change "/d/\u{202e}b", write in "/d/c", and fetch "https://a.example/x"
       because: "a person decides"
       rule: "ask"
       read-path:

@@ -13,8 +13,10 @@
 
 mod answers;
 mod displays;
+mod earlier;
 mod grants;
 mod laws;
+mod messages;
 mod offers;
 mod presences;
 mod processes;

@@ -145,6 +145,7 @@ fn texts_and_lists_have_their_form() {
     let words =
         [r#""tell""#, r#""/usr/bin/tell""#, r#""~/tell""#, r#"["tell", "", "a b"]"#, "null"];
     check("notify.command", &words, &commands);
+    check("agent.backend", &[r#""docker""#, r#""cage""#], &[r#""podman""#, "null", r#""""#]);
     check("docker.defaultAgent", &[r#""codex""#], &[r#""emacs""#, r#""""#]);
     check("docker.baseImage", &[r#""ghcr.io/x/y@sha256:0""#], &[r#""-v""#, r#""a b""#, r#""""#]);
     check("docker.packages", &["[]", r#"["g++"]"#], &[r#"["-y"]"#, r#"["a b"]"#, r#""git""#]);

@@ -23,9 +23,12 @@ pub(super) fn check(
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
     match shape {
-        Shape::Messages | Shape::Chat => each(shape, body, "messages", &mut |message| {
-            content(shape, message, "content", 0, removed)
-        }),
+        Shape::Messages | Shape::Chat => {
+            content(shape, body, "system", 0, removed)?;
+            each(shape, body, "messages", &mut |message| {
+                content(shape, message, "content", 0, removed)
+            })
+        }
         Shape::Responses => match body.get("input") {
             // A text alone.
             None | Some(Json::String(_)) => Ok(()),
@@ -119,25 +122,34 @@ fn reference(shape: Shape, part: &Object) -> Option<&'static str> {
             }
         }
         Shape::Chat | Shape::Responses => {
-            if holds(part, "file_id") || inner(part, "file").is_some_and(|it| holds(it, "file_id"))
-            {
+            let files = [Some(part), inner(part, "file"), inner(part, "input_audio")];
+            let mut files = files.into_iter().flatten();
+            if files.clone().any(|it| holds(it, "file_id")) {
                 return Some("file reference");
             }
-            let image =
-                inner(part, "image_url").and_then(|it| it.get("url")).or(part.get("image_url"));
-            let video =
-                inner(part, "video_url").and_then(|it| it.get("url")).or(part.get("video_url"));
-            let is_remote = |url: Option<&Json>| match url {
-                None | Some(Json::Null) => false,
-                Some(url) => !url.as_str().is_some_and(|it| it.starts_with("data:")),
-            };
-            (is_remote(image) || is_remote(video) || holds(part, "file_url"))
-                .then_some("URL source")
+            let is_remote = files.any(|it| is_address(it, "file_data") || is_address(it, "data"))
+                || part.iter().any(|(key, value)| key.ends_with("_url") && !is_inline(value));
+            is_remote.then_some("URL source")
         }
         Shape::Gemini => {
-            (holds(part, "fileData") || holds(part, "file_data")).then_some("URL source")
+            let is_file = |key: &str| key.replace('_', "").eq_ignore_ascii_case("fileData");
+            part.keys().any(|key| is_file(key) && holds(part, key)).then_some("URL source")
         }
     }
+}
+
+/// Returns whether what is called an address, by itself or as the `url` of an object, holds the content.
+fn is_inline(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Object(inner) => inner.get("url").is_none_or(is_inline),
+        value => value.as_str().is_some_and(|it| it.starts_with("data:")),
+    }
+}
+
+/// Returns whether an address stands where content belongs; servers that speak `OpenAI`'s format take it.
+fn is_address(object: &Object, key: &str) -> bool {
+    text(object, key).is_some_and(|it| it.contains("://") && !it.starts_with("data:"))
 }
 
 fn holds(object: &Object, key: &str) -> bool {

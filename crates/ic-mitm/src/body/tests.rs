@@ -20,7 +20,7 @@ fn expected(provider: Provider, shape: Shape) -> Expected<'static> {
     Expected { rules, format: format.unwrap(), allow_keys: &[], model }
 }
 
-fn shapes() -> [(Shape, Expected<'static>); 4] {
+pub(super) fn shapes() -> [(Shape, Expected<'static>); 4] {
     [
         (Shape::Messages, expected(Provider::Anthropic, Shape::Messages)),
         (Shape::Responses, expected(Provider::OpenAi, Shape::Responses)),
@@ -391,6 +391,66 @@ fn references_are_replaced_and_content_stays() {
             assert!(!sent.contains("e.example") && !sent.contains("file_id"), "{sent}");
             assert_eq!(checked.removed.len(), 1, "{body}");
         }
+    }
+    for (shape, body) in [
+        // Beside the conversation.
+        (
+            Shape::Messages,
+            r#"{"model":"m","system":[{"type":"image","source":{"type":"url","url":"https://e.example"}}]}"#,
+        ),
+        (
+            Shape::Gemini,
+            r#"{"systemInstruction":{"parts":[{"fileData":{"fileUri":"https://e.example"}}]}}"#,
+        ),
+        // What servers that speak OpenAI's format take besides.
+        (
+            Shape::Chat,
+            r#"{"model":"m","messages":[{"content":[{"type":"file","file":{"file_data":"https://e.example/x.pdf"}}]}]}"#,
+        ),
+        (
+            Shape::Chat,
+            r#"{"model":"m","messages":[{"content":[{"type":"input_audio","input_audio":{"data":"http://e.example"}}]}]}"#,
+        ),
+        (
+            Shape::Chat,
+            r#"{"model":"m","messages":[{"content":[{"type":"audio_url","audio_url":{"url":"https://e.example"}}]}]}"#,
+        ),
+        (
+            Shape::Chat,
+            r#"{"model":"m","messages":[{"content":[{"type":"document_url","document_url":"https://e.example"}]}]}"#,
+        ),
+        (
+            Shape::Chat,
+            r#"{"model":"m","messages":[{"content":[{"type":"image_url","image_url":["https://e.example"]}]}]}"#,
+        ),
+        // A third spelling.
+        (
+            Shape::Gemini,
+            r#"{"contents":[{"parts":[{"FileData":{"fileUri":"https://e.example"}}]}]}"#,
+        ),
+    ] {
+        let sent = of(shape).check(body.as_bytes()).unwrap();
+        assert!(!String::from_utf8(sent.bytes).unwrap().contains("e.example"), "{body}");
+        assert_eq!(sent.removed.len(), 1, "{body}");
+    }
+    check(
+        Shape::Chat,
+        r#"{"messages":[{"content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AA//","filename":"x"}}]}]}"#,
+        r#"{"messages":[{"content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AA//","filename":"x"}}]}]}"#,
+    );
+    let nested = format!("{}{}{}", r#"{"content":["#.repeat(12), "{}", "]}".repeat(12));
+    check_refused(
+        Shape::Messages,
+        &format!(r#"{{"model":"m","messages":[{nested}]}}"#),
+        "too deep",
+    );
+    for (body, part) in [
+        (r#"{"model":"m","messages":{"role":"user"}}"#, "not an array"),
+        (r#"{"model":"m","messages":["x"]}"#, "not an object"),
+        (r#"{"model":"m","tools":["web_search"]}"#, "not an object"),
+        (r#"{"model":"m","tools":{"type":"web_search"}}"#, "not an array"),
+    ] {
+        check_refused(Shape::Messages, body, part);
     }
     let part = r#"{"fileData":{"fileUri":"https://e.example"}}"#;
     let body =

@@ -80,17 +80,15 @@ pub(super) fn fate(
         Shape::Chat => of_type(format, tool),
         Shape::Responses => {
             let fate = of_type(format, tool)?;
-            match text(tool, "type") {
-                // SECURITY: a shell that does not say that it is the agent's own runs at the provider.
-                Some("shell") if !is_local(tool) => Ok(Fate::Removed("shell".to_owned())),
-                Some("namespace") => {
-                    if let Some(inner) = items_mut(format.shape, tool, "tools")? {
-                        keep(format, inner, removed, names)?;
-                    }
-                    Ok(fate)
-                }
-                _ => Ok(fate),
+            // SECURITY: a shell that does not say that it is the agent's own runs at the provider.
+            if text(tool, "type") == Some("shell") && !is_local(tool) {
+                return Ok(Fate::Removed("shell".to_owned()));
             }
+            // A namespace holds tools; so would whatever else has a member of that name.
+            if let Some(inner) = items_mut(format.shape, tool, "tools")? {
+                keep(format, inner, removed, names)?;
+            }
+            Ok(fate)
         }
     }
 }

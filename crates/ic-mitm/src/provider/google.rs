@@ -23,7 +23,15 @@ pub(super) const RULES: Rules = Rules {
     key_variables: &["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"],
     headers: &["x-goog-api-client"],
     // By these a query replaces the method, the headers or the body of its request.
-    query_refused: &["$httpmethod", "$httpheaders", "$req", "$ct", "$outputdefaults", "callback"],
+    query_refused: &[
+        "$httpmethod",
+        "$httpheaders",
+        "$req",
+        "$ct",
+        "$outputdefaults",
+        "callback",
+        "$callback",
+    ],
     ..COMMON
 };
 

@@ -3,7 +3,7 @@
 use ic_types::Provider;
 
 use super::login::{FileShape, LoginRules, Reply};
-use super::{COMMON, Endpoint, Format, Rules, Shape, ToolType, UsageFields};
+use super::{Beta, COMMON, Endpoint, Format, Rules, Shape, ToolType, UsageFields};
 
 pub(super) const RULES: Rules = Rules {
     provider: Provider::OpenAi,
@@ -17,6 +17,7 @@ pub(super) const RULES: Rules = Rules {
     key_prefix: "sk-proj-",
     key_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
     headers: HEADERS,
+    beta: Some(BETA),
     models_refused: MODELS_REFUSED,
     ..COMMON
 };
@@ -33,6 +34,7 @@ pub(super) const LOGIN: LoginRules = LoginRules {
         key_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
         base_variables: &["OPENAI_BASE_URL"],
         headers: HEADERS,
+        beta: Some(BETA),
         models_refused: MODELS_REFUSED,
         ..COMMON
     },
@@ -52,7 +54,10 @@ pub(super) const LOGIN: LoginRules = LoginRules {
     reply: Reply { kept: &["id_token"] },
 };
 
-const HEADERS: &[&str] = &["openai-beta", "originator", "session_id", "conversation_id", "version"];
+const HEADERS: &[&str] = &["originator", "session_id", "conversation_id", "version"];
+
+/// Not here on purpose: what turns on assistants, real-time sessions, and whatever is new.
+const BETA: Beta = Beta { header: "openai-beta", values: &["responses=experimental"] };
 
 /// They search the web without being asked to.
 const MODELS_REFUSED: &[&str] = &["-search-preview", "-search-api", "-deep-research"];

@@ -116,14 +116,29 @@ async fn sni_and_host_have_to_agree() {
     for sni in ["evil.example", "api.openai.com", "127.0.0.1"] {
         assert!(stage.tls(&["http/1.1"], sni).await.is_err(), "{sni}");
     }
+    // Whoever does not look at certificates is told so inside of TLS.
+    let request = format!(
+        "GET /v1/models HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {}\r\nConnection: close\r\n\r\n",
+        stage.gate.fake().as_str()
+    );
+    for (sni, status) in [
+        (Some("evil.example"), 403),
+        (Some("api.openai.com"), 403),
+        (None, 403),
+        (Some("api.anthropic.com"), 200),
+    ] {
+        let answer = stage.say_to_anybody(sni, request.as_bytes()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{sni:?}: {answer}");
+    }
+    assert_eq!(stage.got.lock().unwrap().drain(..).count(), 1);
     for host in ["evil.example", "api.openai.com", "api.anthropic.com:80", "api.anthropic.com."] {
         let mut request = stage.request("http/1.1", "/v1/messages", BODY);
         request.headers_mut().insert("host", host.parse().unwrap());
-        let (status, answer) = whole(stage.send("http/1.1", request).await).await;
+        let (status, answer) = stage.attempt(host, "http/1.1", request).await;
         assert_eq!(status, 403, "{host}: {answer}");
         let mut request = stage.request("h2", "/v1/messages", BODY);
         *request.uri_mut() = format!("https://{host}/v1/messages").parse().unwrap();
-        let (status, answer) = whole(stage.send("h2", request).await).await;
+        let (status, answer) = stage.attempt(host, "h2", request).await;
         assert_eq!(status, 403, "{host}: {answer}");
     }
     assert!(stage.got().is_empty());
@@ -150,17 +165,19 @@ async fn only_the_session_s_key_is_taken() {
         ("another provider's", insert("x-goog-api-key", "AIza")),
         ("query", uri("/v1/messages?api_key=sk-ant-api03-attacker")),
         ("query", uri("/v1/messages?beta=true&x-api-key=sk-ant-api03-attacker")),
+        ("query, parted otherwise", uri("/v1/messages?beta=true;key=sk-ant-api03-attacker")),
         ("proxy", insert("proxy-authorization", "Basic eDp5")),
     ];
+    let n_changes = changes.len();
     for (what, change) in changes {
         let mut request = stage.request("http/1.1", "/v1/messages", BODY);
         change(&mut request);
-        let (status, answer) = whole(stage.send("http/1.1", request).await).await;
+        let (status, answer) = stage.attempt(what, "http/1.1", request).await;
         assert_eq!(status, 403, "{what}: {answer}");
         assert!(!answer.contains("attacker"), "{what}: {answer}");
     }
     assert!(stage.got().is_empty());
-    assert_eq!(stage.book.refused.lock().unwrap().len(), 9);
+    assert_eq!(stage.book.refused.lock().unwrap().len(), n_changes);
     let written = format!("{:?}", stage.book.refused.lock().unwrap());
     assert!(!written.contains("attacker"), "{written}");
 }
@@ -180,16 +197,24 @@ async fn only_endpoints_of_the_list_are_reached() {
         ("/api/claude_code/settings", 404),
         ("/api/event_logging/v2/batch", 404),
     ] {
-        let answer =
-            whole(stage.send("http/1.1", stage.request("http/1.1", path, BODY)).await).await;
+        let request = stage.request("http/1.1", path, BODY);
+        let answer = stage.attempt(path, "http/1.1", request).await;
         assert_eq!(answer.0, status, "{path}: {}", answer.1);
     }
-    for method in ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"] {
+    for method in ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
         let mut request = stage.request("h2", "/v1/messages", BODY);
         *request.method_mut() = method.parse().unwrap();
-        let answer = whole(stage.send("h2", request).await).await;
+        let answer = stage.attempt(method, "h2", request).await;
         assert_eq!(answer.0, 403, "{method}");
     }
+    let mut request = stage.request("h2", "/v1/models", BODY);
+    *request.method_mut() = hyper::Method::GET;
+    let (status, answer) = stage.attempt("a body where none belongs", "h2", request).await;
+    assert!(status == 403 && answer.contains("takes no body"), "{answer}");
+    // The provider of this stage has no answer to this one.
+    let mut request = stage.request("h2", "/v1/messages", BODY);
+    *request.method_mut() = hyper::Method::HEAD;
+    assert_eq!(stage.send("h2", request).await.status(), 403);
     // A method in a header is not a method.
     let mut request = stage.request("h2", "/v1/models", "");
     *request.method_mut() = hyper::Method::GET;
@@ -301,7 +326,7 @@ async fn bodies_that_cannot_be_understood_are_refused() {
             hyper::header::HeaderName::from_bytes(name.as_bytes()).unwrap(),
             value.parse().unwrap(),
         );
-        let (status, answer) = whole(stage.send("h2", request).await).await;
+        let (status, answer) = stage.attempt(body, "h2", request).await;
         assert_eq!(status, 403, "{name} {value} {body}: {answer}");
     }
     // As long as it likes: it is read to its end, so that the answer is heard.

@@ -99,6 +99,10 @@ async fn a_budget_that_is_used_up_refuses_the_next_request() {
 async fn what_the_provider_runs_is_removed_and_what_nobody_knows_is_named() {
     let stage = Stage::set(Setting::default(), |_| json(ANSWER)).await;
     let body = r#"{"model":"m","tools":[{"type":"web_search_20250305","name":"web_search"}],"mcp_servers":[{"url":"https://evil.example"}],"messages":[]}"#;
+    // Without the gate, the provider is told to run it.
+    let request = stage.request("h2", "/v1/messages", body);
+    whole(stage.send_without_gate("h2", request).await).await;
+    assert_eq!(stage.got.lock().unwrap().remove(0).body, body);
     assert_eq!(stage.complete("h2", body).await.0, 200);
     assert_eq!(stage.got()[0].body, r#"{"model":"m","messages":[]}"#);
     let asked = stage.book.asked.lock().unwrap()[0].clone();

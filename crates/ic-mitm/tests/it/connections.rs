@@ -43,6 +43,37 @@ async fn more_requests_at_once_than_allowed_are_refused() {
 }
 
 #[tokio::test]
+async fn bodies_that_do_not_come_to_an_end_hold_a_bounded_room() {
+    let limits = Limits { bodies_kib_max: 200, ..Limits::SESSION };
+    let stage = Stage::set(Setting { limits, ..Setting::default() }, |_| fine()).await;
+    let fake = stage.gate.fake().as_str().to_owned();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\n\
+         Content-Type: application/json\r\nContent-Length: 150000\r\n\r\n"
+    );
+    let mut first = stage.tls(&["http/1.1"], stage.host()).await.unwrap();
+    first.write_all(head.as_bytes()).await.unwrap();
+    first.write_all(&vec![b' '; 149_000]).await.unwrap();
+    let large = format!("{}{BODY}", " ".repeat(100_000));
+    let refused = async {
+        // Until the gate has read what the first one has sent.
+        loop {
+            let (status, answer) = stage.complete("http/1.1", &large).await;
+            if status == 403 {
+                return answer;
+            }
+        }
+    };
+    let answer = tokio::time::timeout(DEADLINE, refused).await.expect("a refusal");
+    assert!(answer.contains("longer than 200 KiB together"), "{answer}");
+    // Small ones still pass, and what is let go of is free again.
+    assert_eq!(stage.complete("h2", BODY).await.0, 200);
+    drop(first);
+    let again = async { while stage.complete("h2", &large).await.0 != 200 {} };
+    tokio::time::timeout(DEADLINE, again).await.expect("room");
+}
+
+#[tokio::test]
 async fn a_gate_that_is_closed_lets_answers_come_to_their_end() {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (gone, receiver) = (Arc::new(CancellationToken::new()), Mutex::new(Some(receiver)));

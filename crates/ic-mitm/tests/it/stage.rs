@@ -19,9 +19,10 @@ use ic_mitm::provider::Place as KeyPlace;
 use ic_mitm::{Authority, Budget, Earlier, Gate, GateSpec, Limits, Listener, Pay, Place, RealKey};
 use ic_testkit::web::Identity;
 use ic_types::{AbsolutePath, Provider, Secret};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -69,6 +70,8 @@ pub(crate) struct Stage {
     pub(crate) book: Arc<Book>,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: tokio::task::JoinHandle<std::io::Result<ic_mitm::Closed>>,
+    /// The provider itself: its port, and who vouches for it.
+    provider: (u16, String),
     spec: Box<dyn Fn(Pay) -> GateSpec + Send + Sync>,
     _home: tempfile::TempDir,
 }
@@ -130,6 +133,7 @@ impl Stage {
         let got = Arc::new(Mutex::new(Vec::new()));
         let port = provide(&identity, setting.protocols, Arc::new(script), Arc::clone(&got)).await;
         let directory = tempfile::tempdir().unwrap();
+        let provided = (port, identity.authority.clone());
         let trusted = if setting.is_trusted { identity } else { Identity::new() };
         let ca_file = directory.path().join("provider.pem");
         std::fs::write(&ca_file, trusted.authority).unwrap();
@@ -169,7 +173,7 @@ impl Stage {
             serving_gate.serve(Listener::Tcp(listener), &serving_stop).await
         });
         let spec = Box::new(spec);
-        Self { gate, address, got, book, stop, serving, spec, _home: directory }
+        Self { gate, address, got, book, stop, serving, provider: provided, spec, _home: directory }
     }
 
     pub(crate) fn host(&self) -> &'static str {
@@ -224,22 +228,56 @@ impl Stage {
         read_all(&mut stream).await
     }
 
+    /// Says `bytes` in TLS in the name of `sni`, if any, to whoever answers.
+    pub(crate) async fn say_to_anybody(&self, sni: Option<&str>, bytes: &[u8]) -> String {
+        let mut config = trusting(self.gate.certificate(), &["http/1.1"]);
+        config.enable_sni = sni.is_some();
+        config.dangerous().set_certificate_verifier(Arc::new(Anybody));
+        let name = ServerName::try_from(sni.unwrap_or("nobody.example").to_owned()).unwrap();
+        let stream = tunnel_at(self.address, self.host()).await;
+        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        read_all(&mut stream).await
+    }
+
     /// Sends a request over HTTP/2 or HTTP/1.1, and returns the answer.
     pub(crate) async fn send(
         &self,
         protocol: &str,
         request: Request<Full<Bytes>>,
     ) -> Response<Incoming> {
-        let stream = TokioIo::new(self.tls(&[protocol], self.host()).await.unwrap());
-        if protocol == "h2" {
-            let (mut sender, connection) =
-                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
-            tokio::spawn(connection);
-            return sender.send_request(request).await.unwrap();
-        }
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.unwrap();
-        tokio::spawn(connection);
-        sender.send_request(request).await.unwrap()
+        let stream = self.tls(&[protocol], self.host()).await.unwrap();
+        ask(protocol, stream, request).await
+    }
+
+    /// Sends a request to the provider itself, as it would be without the gate.
+    pub(crate) async fn send_without_gate(
+        &self,
+        protocol: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Response<Incoming> {
+        let (port, authority) = &self.provider;
+        let stream = TcpStream::connect(("127.0.0.1", *port)).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let connector = TlsConnector::from(Arc::new(trusting(authority, &[protocol])));
+        ask(protocol, connector.connect(name, stream).await.unwrap(), request).await
+    }
+
+    /// Sends the same request to the provider itself, which gets it, and through the gate; returns what
+    /// the gate answers.
+    pub(crate) async fn attempt(
+        &self,
+        what: &str,
+        protocol: &str,
+        request: Request<Full<Bytes>>,
+    ) -> (StatusCode, String) {
+        self.got.lock().unwrap().clear();
+        let (status, _) = whole(self.send_without_gate(protocol, request.clone()).await).await;
+        assert_eq!(status, 200, "{what} fails without the gate, and counts for nothing");
+        assert_eq!(self.got.lock().unwrap().drain(..).count(), 1, "{what} without the gate");
+        let (status, answer) = whole(self.send(protocol, request).await).await;
+        assert!(self.got().is_empty(), "{what} reached the provider: {:?}", self.got());
+        (status, answer)
     }
 
     /// Makes a request for a completion with the session's key.
@@ -286,9 +324,16 @@ async fn tls_at(
     protocols: &[&str],
     sni: &str,
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    let config = trusting(gate.certificate(), protocols);
+    let name = ServerName::try_from(sni.to_owned()).unwrap();
+    let stream = tunnel_at(address, gate.rules().host).await;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+/// Trusts whomever `authority` vouches for, and nobody else.
+fn trusting(authority: &str, protocols: &[&str]) -> ClientConfig {
     let mut roots = RootCertStore::empty();
-    let authority = CertificateDer::from_pem_slice(gate.certificate().as_bytes()).unwrap();
-    roots.add(authority).unwrap();
+    roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
     let mut config =
         ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -296,9 +341,25 @@ async fn tls_at(
             .with_root_certificates(roots)
             .with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
-    let name = ServerName::try_from(sni.to_owned()).unwrap();
-    let stream = tunnel_at(address, gate.rules().host).await;
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    config
+}
+
+/// Sends one request over a connection of its own.
+async fn ask(
+    protocol: &str,
+    stream: TlsStream<TcpStream>,
+    request: Request<Full<Bytes>>,
+) -> Response<Incoming> {
+    let stream = TokioIo::new(stream);
+    if protocol == "h2" {
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        tokio::spawn(connection);
+        return sender.send_request(request).await.unwrap();
+    }
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    sender.send_request(request).await.unwrap()
 }
 
 /// Reads an answer to its end.
@@ -437,4 +498,45 @@ async fn answer(
         }
     }
     Ok(response.body(played).unwrap())
+}
+
+/// Believes every certificate.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        rustls::crypto::ring::default_provider()
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
 }

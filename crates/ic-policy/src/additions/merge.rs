@@ -11,7 +11,7 @@ use ic_types::{CanonicalPath, ServerName};
 
 use super::Addition;
 use super::region::{Order, Region, place_of};
-use crate::domain::DomainSet;
+use crate::domain::{DomainPattern, DomainSet};
 use crate::effect::Effect;
 use crate::rule::{DomainCondition, ListCondition, Members, PathCondition, RoleSet, Rule};
 
@@ -148,7 +148,11 @@ fn narrowed(rule: &Rule, (region, added): (&Region, &Rule), here: &[&Said<'_>]) 
         true => None,
         false => verdict(here, Some(rule)).filter(|(effect, _)| rule.effect < *effect),
     };
+    let effect = by.map_or(rule.effect, |(effect, _)| effect);
     let mut narrowed = rule.clone();
+    for set in narrowed.host_sets_mut().filter(|_| effect != rule.effect) {
+        *set = DomainSet::of_rule(effect, set.patterns().to_vec());
+    }
     narrowed.servers = Some(vec![region.server.to_string()]);
     narrowed.tools = match (&added.tools, &rule.tools) {
         (Some(tools), _) => {
@@ -164,7 +168,7 @@ fn narrowed(rule: &Rule, (region, added): (&Region, &Rule), here: &[&Said<'_>]) 
         (Some(rule), Some(of_region)) => {
             let is_inner = rule.within.is_within(&of_region.within);
             let within = if is_inner { rule.within.clone() } else { of_region.within };
-            Some(PathCondition { roles: rule.roles.and(of_region.roles), within })
+            Some(PathCondition { roles: rule.roles.and(of_region.roles), within, ..*rule })
         }
         (None, paths @ Some(_)) => paths,
         (rule, None) => rule.clone(),
@@ -174,11 +178,11 @@ fn narrowed(rule: &Rule, (region, added): (&Region, &Rule), here: &[&Said<'_>]) 
         let roles = region.roles?;
         if let Some(DomainCondition { roles, allowed }) = &rule.domains {
             let specific = region.specific_patterns(allowed.patterns());
-            narrowed.lists.push(domains(*roles, specific));
+            narrowed.lists.push(domains(effect, *roles, specific));
         }
-        let allowed = DomainSet::new(vec![first.clone()]);
+        let allowed = DomainSet::of_rule(effect, vec![first.clone()]);
         narrowed.domains = Some(DomainCondition { roles, allowed });
-        narrowed.lists.extend(patterns.map(|it| domains(roles, vec![it.clone()])));
+        narrowed.lists.extend(patterns.map(|it| domains(effect, roles, vec![it.clone()])));
         narrowed.roles = Some(region.common_roles(rule));
     }
     if let Some((effect, by)) = by {
@@ -225,9 +229,9 @@ fn rule_of(
         lists: Vec::new(),
     };
     if let (Some(first), Some(roles)) = (patterns.next(), region.roles) {
-        let allowed = DomainSet::new(vec![first.clone()]);
+        let allowed = DomainSet::of_rule(effect, vec![first.clone()]);
         rule.domains = Some(DomainCondition { roles, allowed });
-        rule.lists = patterns.map(|it| domains(roles, vec![it.clone()])).collect();
+        rule.lists = patterns.map(|it| domains(effect, roles, vec![it.clone()])).collect();
     }
     by.sign(&mut rule);
     Some(rule)
@@ -235,11 +239,11 @@ fn rule_of(
 
 fn paths_of(region: &Region) -> Option<PathCondition> {
     let within = region.within.clone()?;
-    Some(PathCondition { roles: region.roles?, within })
+    Some(PathCondition { roles: region.roles?, within, leaves_sandbox: false })
 }
 
-fn domains(roles: RoleSet, patterns: Vec<crate::domain::DomainPattern>) -> ListCondition {
-    ListCondition { roles, allowed: Members::Domains(DomainSet::new(patterns)) }
+fn domains(effect: Effect, roles: RoleSet, patterns: Vec<DomainPattern>) -> ListCondition {
+    ListCondition { roles, allowed: Members::Domains(DomainSet::of_rule(effect, patterns)) }
 }
 
 /// Returns whether a rule forbids something everywhere, so that nothing makes an exception to it.

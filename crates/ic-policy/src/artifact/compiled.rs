@@ -44,10 +44,12 @@ pub(crate) struct IfFile {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PathsFile {
     pub(crate) roles: Vec<Role>,
     pub(crate) within: String,
+    #[serde(default)]
+    pub(crate) leaves_sandbox: bool,
 }
 
 #[derive(Debug, Deserialize)]

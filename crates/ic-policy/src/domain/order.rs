@@ -4,27 +4,49 @@
 
 use ic_types::Host;
 
-use super::pattern::{Constraint, DomainPattern, HostPattern};
+use super::pattern::{Constraint, DomainPattern, HostPattern, Reading};
 
 impl DomainPattern {
     /// Returns whether this pattern holds for everything that `other` holds for.
     ///
     /// In doubt it says no.
     pub fn covers(&self, other: &Self) -> bool {
-        self.host.covers(&other.host)
+        (self.host.covers(&other.host) || self.is_all_outside() && other.is_outside())
             && self.constraint.covers(&other.constraint)
-            && (self.repository.is_none() || self.repository == other.repository)
+            && self.covers_repository(other)
+    }
+
+    /// Returns whether this holds for every address that is not local, as `*` at every port does.
+    fn is_all_outside(&self) -> bool {
+        self.host == HostPattern::AnyPublic && self.constraint.is_any_port
+    }
+
+    fn is_outside(&self) -> bool {
+        matches!(&self.host, HostPattern::Exact(host) if host.can_be_outside())
+    }
+
+    fn covers_repository(&self, other: &Self) -> bool {
+        match (&self.repository, &other.repository) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(one), Some(other)) if self.reading == Reading::Widely => {
+                one.eq_ignore_ascii_case(other)
+            }
+            (Some(one), Some(text)) => one == text && other.reading != Reading::Widely,
+        }
     }
 
     /// Returns whether something may exist that both patterns hold for.
     ///
     /// In doubt it says yes.
     pub fn meets(&self, other: &Self) -> bool {
-        self.host.meets(&other.host)
+        let is_outside = self.is_all_outside() && other.is_outside()
+            || other.is_all_outside() && self.is_outside();
+        (self.host.meets(&other.host) || is_outside)
             && self.constraint.meets(&other.constraint)
-            && (self.repository.is_none()
-                || other.repository.is_none()
-                || self.repository == other.repository)
+            && (other.repository.is_none()
+                || self.covers_repository(other)
+                || other.covers_repository(self))
     }
 }
 
@@ -58,6 +80,9 @@ impl HostPattern {
 
 impl Constraint {
     fn covers(&self, other: &Self) -> bool {
+        if self.is_any_port || other.is_any_port {
+            return self.is_any_port;
+        }
         if self.scheme.is_some() && self.scheme != other.scheme {
             return false;
         }
@@ -71,6 +96,9 @@ impl Constraint {
     }
 
     fn meets(&self, other: &Self) -> bool {
+        if self.is_any_port || other.is_any_port {
+            return true;
+        }
         let is_one_scheme =
             self.scheme.is_none() || other.scheme.is_none() || self.scheme == other.scheme;
         is_one_scheme

@@ -189,3 +189,58 @@ fn ports_and_addresses_are_those_that_patterns_name() {
     let addresses: Vec<String> = set.addresses().map(|it| it.to_string()).collect();
     assert_eq!(addresses, ["10.0.0.1", "::1"]);
 }
+
+#[test]
+fn a_rule_that_restricts_takes_a_pattern_for_as_much_as_it_can_mean() {
+    for (pattern, there, by_allow, by_deny) in [
+        ("a.example", ("https", "a.example", ""), true, true),
+        ("a.example", ("https", "a.example:8443", ""), false, true),
+        ("a.example", ("", "a.example:22", ""), false, true),
+        ("a.example", ("ssh", "a.example:2222", "o/r"), false, true),
+        ("a.example", ("https", "b.a.example:8443", ""), false, false),
+        ("*.a.example", ("https", "b.a.example:8443", ""), false, true),
+        ("*", ("https", "a.example:8443", ""), false, true),
+        ("*", ("https", "printer:8443", ""), false, false),
+        // What says more than the host means that alone.
+        ("a.example:443", ("https", "a.example:8443", ""), false, false),
+        ("https://a.example", ("https", "a.example:8443", ""), false, false),
+        ("https://a.example", ("http", "a.example", ""), false, false),
+        // Hosts of repositories do not mind the case of letters.
+        ("a.example/Acme/App", ("https", "a.example", "Acme/App"), true, true),
+        ("a.example/Acme/App", ("https", "a.example", "acme/APP"), false, true),
+        ("a.example/Acme/App", ("ssh", "a.example:2222", "acme/app"), false, true),
+        ("ssh://a.example/Acme/App", ("ssh", "a.example", "acme/app"), false, true),
+        ("ssh://a.example/Acme/App", ("https", "a.example", "acme/app"), false, false),
+        ("a.example/Acme/App", ("https", "a.example", "acme/app2"), false, false),
+        ("a.example:*", ("https", "a.example:8443", ""), true, true),
+        ("a.example:*", ("", "a.example:22", ""), true, true),
+        ("*:*", ("https", "a.example:8443", ""), true, true),
+        ("*:*", ("https", "printer:8443", ""), false, false),
+        // Whatever is not local.
+        ("*", ("https", "8.8.8.8", ""), false, true),
+        ("*", ("https", "[2606:4700::1111]:8443", ""), false, true),
+        ("*", ("https", "[::ffff:8.8.8.8]", ""), false, true),
+        ("*", ("https", "192.168.1.1", ""), false, false),
+        ("*", ("https", "[fe80::1]", ""), false, false),
+        ("*", ("https", "[::ffff:10.0.0.1]", ""), false, false),
+        ("*:*", ("https", "8.8.8.8:53", ""), true, true),
+        ("=*", ("https", "8.8.8.8", ""), false, false),
+        // One address in two forms.
+        ("127.0.0.1", ("http", "[::ffff:127.0.0.1]", ""), false, true),
+        ("127.0.0.1", ("http", "[::ffff:127.0.0.2]", ""), false, false),
+        ("[::ffff:127.0.0.1]", ("http", "127.0.0.1:8080", ""), false, true),
+        // Behind a `=` everybody reads the same.
+        ("=a.example", ("https", "a.example", ""), true, true),
+        ("=a.example", ("https", "a.example:8443", ""), false, false),
+        ("=a.example/Acme/App", ("https", "a.example", "acme/app"), false, false),
+    ] {
+        let (scheme, authority, repository) = there;
+        let there = destination(scheme, authority, repository);
+        for (effect, expected) in
+            [(Effect::Allow, by_allow), (Effect::Escalate, by_deny), (Effect::Deny, by_deny)]
+        {
+            let set = DomainSet::of_rule(effect, vec![DomainPattern::parse(pattern).unwrap()]);
+            assert_eq!(set.contains(&there), expected, "{effect} {pattern}: {there}");
+        }
+    }
+}

@@ -49,3 +49,60 @@ fn a_home_beneath_a_directory_that_is_called_like_packages_is_guarded() {
         assert_eq!(bounds.host_executes(&path(at)), counts, "{at}");
     }
 }
+
+/// Files that tools read by themselves and that can name what is loaded; and settings that are edited every day.
+#[test]
+fn names_that_tools_read_by_themselves_are_known() {
+    for name in [
+        ".cfnlintrc",
+        "a/.cfnlintrc.yaml",
+        ".flaskenv",
+        ".rspec",
+        "ansible.cfg",
+        "tools/bazel",
+        "a/tools/bazel",
+        ".bundle/config",
+        "NuGet.Config",
+        "hie.yaml",
+        ".vim/coc-settings.json",
+        "jupyter_server_config.py",
+        ".autoenv.zsh",
+    ] {
+        assert!(is_listed(std::path::Path::new(name).iter()), "{name}");
+    }
+    for name in [
+        ".eslintrc.json",
+        ".prettierrc",
+        ".babelrc",
+        ".flake8",
+        ".coveragerc",
+        ".editorconfig",
+        ".env.example",
+        ".rubocop.yml",
+        ".dockerignore",
+        ".yamllint",
+        "jest.config.js",
+        "mypy.ini",
+        "tox.ini",
+        "pytest.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        "tsconfig.json",
+        "tools/bazel/x",
+        "bazel",
+        "cfnlintrc",
+        "node_modules/x/.rspec",
+    ] {
+        assert!(!is_listed(std::path::Path::new(name).iter()), "{name}");
+    }
+}
+
+/// No name stands there twice, and each is spelled as it is compared.
+#[test]
+fn names_are_listed_once() {
+    let mut seen = std::collections::HashSet::new();
+    for name in LISTED_NAMES {
+        let text = name.components.join("/").to_lowercase();
+        assert!(seen.insert(text.clone()), "{text}");
+    }
+}

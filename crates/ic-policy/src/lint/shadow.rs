@@ -4,6 +4,7 @@
 
 use ic_types::Role;
 
+use crate::domain::{DomainPattern, DomainSet};
 use crate::effect::Effect;
 use crate::rule::Rule;
 
@@ -92,11 +93,14 @@ fn settles(earlier: &Rule, rule: &Rule, part: Part<'_>) -> bool {
         (Some(_), None) => false,
         // An empty list is about nothing, and was warned of.
         (Some(_), Some(inner)) if inner.allowed.patterns().is_empty() => false,
-        (Some(outer), Some(inner)) => inner
-            .allowed
-            .patterns()
-            .iter()
-            .all(|narrow| outer.allowed.patterns().iter().any(|wide| wide.covers(narrow))),
+        (Some(outer), Some(inner)) => {
+            let read = |effect: Effect, set: &DomainSet| -> Vec<DomainPattern> {
+                set.patterns().iter().map(|it| it.read_by(effect)).collect()
+            };
+            let outer = read(earlier.effect, &outer.allowed);
+            let inner = read(rule.effect, &inner.allowed);
+            inner.iter().all(|narrow| outer.iter().any(|wide| wide.covers(narrow)))
+        }
     };
     earlier.is_relevant_to(role) && in_place && at_host
 }

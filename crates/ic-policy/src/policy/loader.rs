@@ -65,7 +65,8 @@ impl<'a> Loader<'a> {
             Some(DomainsFile { roles, allowed }) => {
                 let roles = RoleSet::of(&roles);
                 let place = format!("{place}.domains.allowed");
-                Some(DomainCondition { roles, allowed: self.domains(&place, roles, &allowed)? })
+                let allowed = self.domains(&place, effect, roles, &allowed)?;
+                Some(DomainCondition { roles, allowed })
             }
             None => None,
         };
@@ -93,7 +94,8 @@ impl<'a> Loader<'a> {
     fn paths(&self, place: &str, file: &PathsFile) -> Result<PathCondition, ArtifactError> {
         let within = (self.locate)(&file.within)
             .map_err(|reason| self.error(format!("{place}.paths.within"), reason))?;
-        Ok(PathCondition { roles: RoleSet::of(&file.roles), within })
+        let leaves_sandbox = file.leaves_sandbox;
+        Ok(PathCondition { roles: RoleSet::of(&file.roles), within, leaves_sandbox })
     }
 
     fn list(
@@ -108,7 +110,9 @@ impl<'a> Loader<'a> {
             self.expand(&place, allowed, compared).into_iter().map(|written| written.text)
         };
         let allowed = match match_type {
-            MatchTypeFile::Domains => Members::Domains(self.domains(&place, roles, allowed)?),
+            MatchTypeFile::Domains => {
+                Members::Domains(self.domains(&place, effect, roles, allowed)?)
+            }
             MatchTypeFile::Emails => {
                 Members::Emails(Emails::new(effect, texts(Compared::WithoutCase)))
             }
@@ -123,10 +127,26 @@ impl<'a> Loader<'a> {
     fn domains(
         &mut self,
         place: &str,
+        effect: Effect,
         roles: RoleSet,
         allowed: &[String],
     ) -> Result<DomainSet, ArtifactError> {
-        self.expand(place, allowed, Compared::WithoutCase)
+        let mut written = Vec::new();
+        for (index, text) in allowed.iter().enumerate() {
+            // As of one pattern: what stands behind a `=` means the same in every rule.
+            let exact = text.strip_prefix('=').filter(|it| it.starts_with('@'));
+            let found =
+                self.expand_one(place, (index, exact.unwrap_or(text)), Compared::WithoutCase);
+            let exactly = |it: Written<'a>| Written {
+                text: format!("={}", it.text.trim_start_matches('=')),
+                ..it
+            };
+            match exact {
+                Some(_) => written.extend(found.into_iter().map(exactly)),
+                None => written.extend(found),
+            }
+        }
+        written
             .into_iter()
             .map(|Written { file, place, text }| {
                 let pattern = DomainPattern::parse(&text)
@@ -142,26 +162,32 @@ impl<'a> Loader<'a> {
                 Ok(pattern)
             })
             .collect::<Result<_, _>>()
-            .map(DomainSet::new)
+            .map(|patterns| DomainSet::of_rule(effect, patterns))
     }
 
     /// Replaces each `@name` by the list's values; says where each value is written.
     fn expand(&mut self, place: &str, allowed: &[String], compared: Compared) -> Vec<Written<'a>> {
-        let mut values = Vec::new();
-        for (index, text) in allowed.iter().enumerate() {
-            match text.strip_prefix('@') {
-                Some(name) => {
-                    self.warn_if_absent(name, place);
-                    values.extend(self.lists.in_force(name, compared));
-                }
-                None => values.push(Written {
-                    file: self.file,
-                    place: format!("{place}[{index}]"),
-                    text: text.clone(),
-                }),
+        let texts = allowed.iter().enumerate();
+        texts.flat_map(|(index, text)| self.expand_one(place, (index, text), compared)).collect()
+    }
+
+    fn expand_one(
+        &mut self,
+        place: &str,
+        (index, text): (usize, &str),
+        compared: Compared,
+    ) -> Vec<Written<'a>> {
+        match text.strip_prefix('@') {
+            Some(name) => {
+                self.warn_if_absent(name, place);
+                self.lists.in_force(name, compared).collect()
             }
+            None => vec![Written {
+                file: self.file,
+                place: format!("{place}[{index}]"),
+                text: text.to_owned(),
+            }],
         }
-        values
     }
 
     /// Warns of conditions that no call can meet.

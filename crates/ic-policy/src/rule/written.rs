@@ -21,6 +21,9 @@ impl Rule {
             let mut part = Object::new();
             part.insert("roles", paths.roles.to_json());
             part.insert("within", spelled(&paths.within));
+            if paths.leaves_sandbox {
+                part.insert("leavesSandbox", true);
+            }
             condition.insert("paths", part);
         }
         if let Some(domains) = &self.domains {

@@ -640,9 +640,72 @@ fn an_address_in_other_letters_evades_no_restriction_and_gains_no_permission() {
         ("deny", "unal@x.example", "allow by rest"),
         ("allow", "ünal@X.EXAMPLE", "allow by listed"),
         ("allow", "ÜNAL@x.example", "deny by rest"),
+        ("deny", "Ü <ÜNAL@x.example>", "deny by listed"),
+        ("escalate", "a@x.example, ünal@x.example", "escalate by listed"),
+        ("deny", "mailto:ünal@x.example?cc=b@x.example", "deny by listed"),
+        ("deny", "\"ünal\"@x.example", "deny by listed"),
+        ("deny", "ünal @x.example", "deny by listed"),
+        ("deny", "ünal(home)@x.example.", "deny by listed"),
+        ("deny", "ünal@\u{ff58}.example", "deny by listed"),
+        ("deny", "not-ünal@x.example", "allow by rest"),
+        ("deny", "ünal@x.example.org", "allow by rest"),
+        ("allow", "Ü <ünal@x.example>", "deny by rest"),
+        ("allow", "ünal@x.example, b@x.example", "deny by rest"),
     ] {
         check(&mails(then), "x", &[(EmailAddress, &[address])], expected);
     }
+}
+
+#[test]
+fn what_is_restricted_beside_resources_is_restricted() {
+    let bob =
+        r#""lists":[{"roles":["email-address"],"allowed":["bob@x.example"],"matchType":"emails"}]"#;
+    let files = rule("files", "allow", r#""paths":{"roles":["read-path"],"within":"/d"}"#);
+    for (beside, to, expected) in [
+        (vec![], "bob@x.example", "allow by files"),
+        (vec![rule("bob", "deny", bob)], "bob@x.example", "deny by bob"),
+        (vec![rule("bob", "deny", bob)], "eve@x.example", "allow by files"),
+        (
+            vec![rule("mail", "escalate", r#""roles":["email-address"]"#)],
+            "eve@x.example",
+            "escalate by mail",
+        ),
+        // The first rule about the recipient counts, and one about files says nothing of it.
+        (
+            vec![rule("bob", "allow", bob), rule("mail", "deny", r#""roles":["email-address"]"#)],
+            "bob@x.example",
+            "allow by files",
+        ),
+        (
+            vec![rule("bob", "allow", bob), rule("mail", "deny", r#""roles":["email-address"]"#)],
+            "eve@x.example",
+            "deny by mail",
+        ),
+        (
+            vec![
+                rule("all", "allow", r#""roles":["read-path"]"#),
+                rule("mail", "deny", r#""roles":["email-address"]"#),
+            ],
+            "eve@x.example",
+            "deny by mail",
+        ),
+        (
+            vec![
+                rule("tool", "allow", r#""tool":["t"]"#),
+                rule("mail", "deny", r#""roles":["email-address"]"#),
+            ],
+            "eve@x.example",
+            "allow by files",
+        ),
+        // What allows a recipient allows no file.
+        (vec![rule("bob", "deny", bob)], "a@x.example", "allow by files"),
+    ] {
+        let all: Vec<String> = std::iter::once(files.clone()).chain(beside).collect();
+        check(&rules(&all), "x", &[(ReadPath, &["/d/f"]), (EmailAddress, &[to])], expected);
+    }
+    let only_bob = rules(&[rule("bob", "allow", bob)]);
+    let call = [(ReadPath, &["/d/f"][..]), (EmailAddress, &["bob@x.example"][..])];
+    check(&only_bob, "x", &call, "deny by default-deny");
 }
 
 #[test]

@@ -72,6 +72,9 @@ pub(crate) fn judge(place: &RefPlace, rules: &[RefRule], call: &RefCall) -> Stri
     } else if are_all_settled {
         verdicts.push((0, "structural-sandbox-allow".to_owned(), None));
     }
+    if !resources.is_empty() {
+        verdicts.extend(judge_beside(&rules, call).map(|(effect, name)| (effect, name, None)));
+    }
     if call.roles.iter().any(|(role, values)| *role == Role::GitRemoteUrl && values.is_empty()) {
         verdicts.push((1, "structural-domain-escalate".to_owned(), Some(Role::GitRemoteUrl)));
     }
@@ -88,6 +91,33 @@ pub(crate) fn judge(place: &RefPlace, rules: &[RefRule], call: &RefCall) -> Stri
     let escalated =
         if escalated.is_empty() { String::new() } else { format!(" ({})", escalated.join(" ")) };
     format!("{} by {named}{escalated}", EFFECTS[worst])
+}
+
+/// What is said about roles that are no resources, in a call that has resources too: what restricts is added.
+fn judge_beside(rules: &[(usize, &RefRule)], call: &RefCall) -> Option<(usize, String)> {
+    let mut worst: Option<(usize, String)> = None;
+    for (_, rule) in rules.iter().filter(|(_, r)| r.paths.is_none() && r.domains.is_none()) {
+        let names =
+            rule.roles.iter().flatten().chain(rule.lists.iter().flat_map(|(roles, ..)| roles));
+        let names: Vec<Role> = names.copied().collect();
+        let of_call = |role: &Role| call.roles.iter().any(|(it, _)| it == role);
+        if !names.is_empty() && !names.iter().any(|role| !is_resource(*role) && of_call(role)) {
+            continue;
+        }
+        let has_role = rule.roles.as_ref().is_none_or(|roles| roles.iter().any(of_call));
+        let (some, all) = holds_elsewhere(rule, call, None);
+        if !has_role || !some {
+            continue;
+        }
+        let is_worse = worst.as_ref().is_none_or(|(effect, _)| *effect < rule.effect);
+        if rule.effect != 0 && !names.is_empty() && is_worse {
+            worst = Some((rule.effect, rule.name.clone()));
+        }
+        if all {
+            break;
+        }
+    }
+    worst
 }
 
 /// Judges one role; `None` if the sandbox settles it and nothing beneath its values speaks.

@@ -64,4 +64,12 @@ impl Disk for CachedDisk {
             false => look_at_once(path, ResolveFlags::CACHED | ResolveFlags::NO_SYMLINKS).ok(),
         }
     }
+
+    fn may_wait(&self) -> bool {
+        false
+    }
+
+    fn give_up(&self) {
+        self.has_missed.set(true);
+    }
 }

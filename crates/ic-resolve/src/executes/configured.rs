@@ -15,7 +15,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::committed;
 use super::finds::{Finds, Led};
-use super::history::{self, Texts};
+use super::history::{self, Haste, Texts};
 use super::hooks;
 use super::links;
 use super::names::Names;
@@ -123,14 +123,14 @@ impl Named {
         let Some(history) = place.orders.and_then(Orders::history) else { return };
         committed::note(place, (top, &committed::at_top(place, top)), &mut self.names);
         for git in &self.git {
-            match history.links(git) {
+            match history.links(git, Haste::of(place)).known(place) {
                 Some(table) => committed::note(place, (top, &table), &mut self.names),
                 None => self.unreadable = Some(git.clone()),
             }
         }
         for (file, top) in &self.modules {
             let Some(git) = file.parent() else { continue };
-            match history.links(&git) {
+            match history.links(&git, Haste::of(place)).known(place) {
                 Some(table) => committed::note(place, (top, &table), &mut self.names),
                 None => self.unreadable = Some(git),
             }

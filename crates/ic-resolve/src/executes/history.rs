@@ -21,11 +21,56 @@ use super::pointers::Ways;
 
 /// Knows what git has in a repository.
 pub trait History: fmt::Debug + Send + Sync {
-    /// Returns the links of the repository that is kept in `git`; `None` if they cannot be known.
-    fn links(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>>;
+    /// Returns the links of the repository that is kept in `git`.
+    fn links(&self, git: &CanonicalPath, haste: Haste) -> Told<LinkTable>;
 
-    /// Returns what files at a path of its tree say; `None` if that cannot be known.
-    fn texts(&self, git: &CanonicalPath, wanted: &Wanted) -> Option<Arc<Texts>>;
+    /// Returns what files at a path of its tree say.
+    fn texts(&self, git: &CanonicalPath, wanted: &Wanted, haste: Haste) -> Told<Texts>;
+}
+
+/// Whether whoever asks can wait for the answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Haste {
+    /// Only what is known already is wanted.
+    AtOnce,
+    /// Git may be asked, or waited for while somebody else asks it.
+    Patient,
+}
+
+/// What is known of a repository.
+#[derive(Debug)]
+pub enum Told<T> {
+    /// All of it.
+    Known(Arc<T>),
+    /// It cannot be known: there may be anything.
+    Unknown,
+    /// It is still being found out, so for now there may be anything.
+    NotYet,
+}
+
+impl<T> Told<T> {
+    /// Returns what is known.
+    ///
+    /// SECURITY: nothing is never taken for "there is none"; whoever gets it has everything count.
+    pub(super) fn known(self, place: Place<'_>) -> Option<Arc<T>> {
+        match self {
+            Self::Known(it) => Some(it),
+            Self::Unknown => None,
+            Self::NotYet => {
+                place.disk.give_up();
+                None
+            }
+        }
+    }
+}
+
+impl Haste {
+    pub(super) fn of(place: Place<'_>) -> Self {
+        match place.disk.may_wait() {
+            true => Self::Patient,
+            false => Self::AtOnce,
+        }
+    }
 }
 
 /// Which files are meant.
@@ -102,7 +147,10 @@ fn of(
             note(&top, &Ways::to(place.disk, &top, Some(kind)).git);
         }
     }
-    let text = |(git, path)| history.texts(&git, &Wanted { path, is_directory, bytes_max });
+    let text = |(git, path)| {
+        let wanted = Wanted { path, is_directory, bytes_max };
+        history.texts(&git, &wanted, Haste::of(place)).known(place)
+    };
     stores.into_iter().map(text).collect()
 }
 

@@ -13,9 +13,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use ic_policy::host_executes::{
-    LISTED_NAMES, ListedName, PIPELINE_NAMES, is_listed, is_packages, is_same,
-};
+use ic_policy::host_executes::{LISTED_NAMES, ListedName, PIPELINE_NAMES, is_listed, is_same};
 use ic_policy::{Executed, Why};
 use ic_types::{CanonicalPath, Role};
 
@@ -60,7 +58,7 @@ impl Executes<'_> {
             }
         }
         // Beneath packages a name counts only in a repository.
-        let is_free = top.components().any(is_packages);
+        let is_free = self.is_of_packages(top);
         let mut bases: BTreeSet<CanonicalPath> = names.bases().cloned().collect();
         bases.remove(&CanonicalPath::root());
         if is_free {

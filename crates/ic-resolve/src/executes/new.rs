@@ -42,12 +42,28 @@ impl Executes<'_> {
 
     fn is_top_of_tree(&self, directory: &CanonicalPath) -> bool {
         let is_workspace = self.orders.and_then(|it| it.workspace()) == Some(directory);
-        (is_workspace || self.is_top(directory)) && !directory.components().any(is_packages)
+        (is_workspace || self.is_top(directory)) && !self.is_of_packages(directory)
+    }
+
+    /// Returns whether a path lies in a directory of packages.
+    ///
+    /// How the directories are called in which the workspace, the home or the tree lies makes nothing free.
+    pub(super) fn is_of_packages(&self, path: &CanonicalPath) -> bool {
+        let home = CanonicalPath::new(self.home.as_path()).ok();
+        let around =
+            self.orders.and_then(|it| it.workspace()).into_iter().chain(&home).chain(self.tree);
+        let around = around.filter(|it| path.is_within(it)).map(|it| it.components().count());
+        path.components().skip(around.max().unwrap_or(0)).any(is_packages)
     }
 }
 
+/// Returns whether a file makes the directory in which it lies a package of Python's.
+pub(crate) fn is_of_package(name: &OsStr) -> bool {
+    PACKAGE.iter().any(|it| name.as_encoded_bytes().starts_with(it.as_bytes()))
+}
+
 /// Returns whether Python, run in a directory, takes what is there at `below` for a module of its own.
-pub(super) fn is_python_at_top(below: &[&OsStr]) -> bool {
+pub fn is_python_at_top(below: &[&OsStr]) -> bool {
     let parts = |name: &OsStr| -> Vec<Vec<u8>> {
         name.as_encoded_bytes().split(|byte| *byte == b'.').map(<[u8]>::to_vec).collect()
     };
@@ -63,10 +79,7 @@ pub(super) fn is_python_at_top(below: &[&OsStr]) -> bool {
             is_python_module(&stem) && is_code(name)
         }
         [package, name] => {
-            let is_part = |it: &&str| name.as_encoded_bytes().starts_with(it.as_bytes());
-            is_python_module(package.as_encoded_bytes())
-                && PACKAGE.iter().any(is_part)
-                && is_code(name)
+            is_python_module(package.as_encoded_bytes()) && is_of_package(name) && is_code(name)
         }
         _ => false,
     }

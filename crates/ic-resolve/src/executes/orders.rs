@@ -5,6 +5,7 @@
 //! during a session counts from the next call on.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ic_policy::host_executes::{GIT_DIRECTORY, HOME_NAMES, is_packages, is_same};
@@ -63,6 +64,8 @@ pub struct Orders {
     workspace: Option<CanonicalPath>,
     /// Who knows what git has.
     history: Option<Arc<dyn History>>,
+    /// Whether somebody reads all of it ahead, and keeps others waiting.
+    is_being_read: AtomicBool,
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
@@ -138,6 +141,7 @@ impl Orders {
             variables: variables::orders(&git.variables),
             workspace: workspace.cloned(),
             history: None,
+            is_being_read: AtomicBool::new(false),
             tops: Mutex::default(),
             remembered: Mutex::default(),
             versions: Mutex::default(),
@@ -153,6 +157,16 @@ impl Orders {
 
     pub(super) fn history(&self) -> Option<&dyn History> {
         self.history.as_deref()
+    }
+
+    /// Says whether somebody reads everything ahead: until that is over, whoever asks may have to wait.
+    pub fn set_being_read(&self, is_being_read: bool) {
+        self.is_being_read.store(is_being_read, Ordering::Release);
+    }
+
+    /// Returns whether whoever asks may have to wait.
+    pub fn is_being_read(&self) -> bool {
+        self.is_being_read.load(Ordering::Acquire)
     }
 
     pub(super) fn user(&self) -> impl Iterator<Item = &CanonicalPath> {

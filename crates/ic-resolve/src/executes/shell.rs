@@ -87,6 +87,16 @@ pub(super) fn commands(text: &str) -> Option<Vec<Command>> {
     read(&text, &assigned(&text), DEPTH_MAX, &mut found).then_some(found)
 }
 
+/// Reads one level of a text: its own commands, what is run for what it prints, and what else is within words.
+pub(super) fn level(text: &str) -> (Vec<Command>, Vec<String>, Vec<String>) {
+    let text = without_ours(text);
+    let assigned = assigned(&text);
+    let mut lexer = Lexer::new(&text, &assigned);
+    let commands = std::iter::from_fn(|| lexer.command()).filter(|it| !it.is_empty()).collect();
+    let others = lexer.inner.into_iter().filter(|it| !lexer.printed.contains(it)).collect();
+    (commands, lexer.printed, others)
+}
+
 /// Reads a text as one word, as a shell reads what stands in double quotes.
 pub(super) fn expanded(text: &str) -> String {
     let text = without_ours(text);
@@ -177,15 +187,18 @@ struct Lexer<'a> {
     rest: &'a str,
     word: Option<String>,
     words: Command,
-    /// Commands within the words.
+    /// Commands within the words, and other texts that may be read as commands.
     inner: Vec<String>,
+    /// Those of them that are run for what they print.
+    printed: Vec<String>,
     /// Variables to which the whole text gives words.
     assigned: &'a HashSet<&'a str>,
 }
 
 impl<'a> Lexer<'a> {
     fn new(text: &'a str, assigned: &'a HashSet<&'a str>) -> Self {
-        Self { rest: text, word: None, words: Vec::new(), inner: Vec::new(), assigned }
+        let (words, inner, printed) = Default::default();
+        Self { rest: text, word: None, words, inner, printed, assigned }
     }
 
     /// Reads on to the end of a command; `None` if nothing is left.
@@ -366,6 +379,7 @@ impl<'a> Lexer<'a> {
             ["git", "rev-parse", "--git-dir" | "--git-common-dir"] => self.push_str(".git"),
             _ => {
                 self.inner.push(command.to_owned());
+                self.printed.push(command.to_owned());
                 self.push(PRINTED);
             }
         }

@@ -21,7 +21,7 @@ use super::Resolving;
 use super::executed::is_changing;
 use super::trees::is_of_git;
 use crate::disk::{Kind, is_absolute};
-use crate::executes::Executes;
+use crate::executes::{Executes, is_of_package};
 use crate::path::{self, Last};
 
 /// How many entries beneath all directories of a call are looked at.
@@ -206,6 +206,10 @@ impl Resolving<'_> {
             Ok(Some(Kind::Link)) => {
                 carried.has_links = true;
                 carried.links.push(directory.clone());
+                // Through a link to a package its files are found beneath the link's own name.
+                let behind = self.disk.list(directory.as_path(), *left).unwrap_or_default();
+                let parts = behind.iter().filter(|(name, _)| is_of_package(name));
+                carried.names.extend(parts.filter_map(|(name, _)| directory.join(name).ok()));
                 Vec::new()
             }
             Ok(Some(Kind::Other)) | Err(_) => {
@@ -231,7 +235,9 @@ impl Resolving<'_> {
                 if is_same(&name, "HEAD") && executes.is_repository(&at) {
                     carried.repositories.push(at.clone());
                 }
-                if is_first_of_listed(&name) || is_named(&path) {
+                // What the directory itself is called may make a module of Python's of it.
+                let is_module = at == *directory && is_of_package(&name);
+                if is_first_of_listed(&name) || is_module || is_named(&path) {
                     carried.names.push(path);
                 } else if kind == Kind::Directory {
                     directories.push(path);

@@ -204,7 +204,7 @@ impl Resolving<'_> {
     ) -> Result<CanonicalPath, String> {
         let sandbox = self.sandbox.map(|sandbox| &sandbox.path);
         let follow = |text: &str| {
-            path::absolute(text, self.home, directory.or(sandbox))
+            path::absolute(&self.here(text), self.home, directory.or(sandbox))
                 .and_then(|path| path::follow(self.disk, &path, Last::Follow))
                 .map_err(|fault| fault.to_string())
         };

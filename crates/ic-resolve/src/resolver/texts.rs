@@ -58,6 +58,8 @@ impl Resolving<'_> {
     /// Takes any text as a path: by the disk where that can be asked, else by how it is written.
     fn as_path(&self, text: &[u8]) -> Option<PathValue> {
         let base = self.sandbox.map(|sandbox| &sandbox.path);
+        let here = std::str::from_utf8(text).ok().map(|text| self.here(text));
+        let text = here.as_deref().map_or(text, str::as_bytes);
         let written = path::lexical(text, self.home, base)?;
         // Not from the normal form: `..` after a link leads elsewhere.
         let as_it_stands = std::str::from_utf8(text).ok().and_then(|text| {

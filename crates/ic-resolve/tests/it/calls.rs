@@ -64,7 +64,8 @@ fn disk() -> MemoryDisk {
 fn resolve_on(disk: &MemoryDisk, tool: &str, arguments: &str) -> ResolvedCall {
     let home = AbsolutePath::new("/home/u").unwrap();
     let sandbox = Sandbox { path: CanonicalPath::new("/s").unwrap(), kind: SandboxKind::Session };
-    let resolver = Resolver { disk, home: &home, sandbox: Some(&sandbox), orders: None };
+    let resolver =
+        Resolver { disk, home: &home, sandbox: Some(&sandbox), orders: None, seen_as: None };
     resolver.resolve(&policy(), call(tool, arguments))
 }
 
@@ -120,6 +121,7 @@ pub(crate) fn verdict_on(
         home: &places.home,
         sandbox: bounds.sandbox.as_ref(),
         orders: Some(&orders),
+        seen_as: None,
     };
     let policy = policy();
     evaluate(&policy, &bounds, resolver.resolve(&policy, call(tool, arguments))).rule().to_owned()

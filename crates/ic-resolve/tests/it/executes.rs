@@ -48,7 +48,7 @@ fn judged(disk: &MemoryDisk, sandbox: &str, kind: SandboxKind, tool: &str, json:
     let workspace = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
     let orders = Orders::of(&places.home, &UserGit::default(), workspace.map(|it| &it.path));
     let (sandbox, orders) = (bounds.sandbox.as_ref(), Some(&orders));
-    let resolver = Resolver { disk, home: &places.home, sandbox, orders };
+    let resolver = Resolver { disk, home: &places.home, sandbox, orders, seen_as: None };
     let Json::Object(arguments) = Json::parse(json.as_bytes(), JsonLimits::CALL).unwrap() else {
         panic!("{json}");
     };

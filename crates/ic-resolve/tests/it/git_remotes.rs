@@ -46,8 +46,13 @@ fn judged(disk: &MemoryDisk, arguments: &str) -> String {
         protected: Vec::new(),
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let resolver =
-        Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref(), orders: None };
+    let resolver = Resolver {
+        disk,
+        home: &places.home,
+        sandbox: bounds.sandbox.as_ref(),
+        orders: None,
+        seen_as: None,
+    };
     let rule =
         evaluate(&policy, &bounds, resolver.resolve(&policy, call.clone())).rule().to_owned();
     if rule == "structural-invalid-value" {

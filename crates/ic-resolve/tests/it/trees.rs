@@ -64,8 +64,13 @@ fn judged(disk: &dyn Disk, tool: &str, arguments: &str, role: Role) -> (String, 
         protected: vec![AbsolutePath::new("/out/secret").unwrap()],
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let resolver =
-        Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref(), orders: None };
+    let resolver = Resolver {
+        disk,
+        home: &places.home,
+        sandbox: bounds.sandbox.as_ref(),
+        orders: None,
+        seen_as: None,
+    };
     let policy = policy();
     let Ok(Json::Object(arguments)) = Json::parse(arguments.as_bytes(), JsonLimits::CALL) else {
         panic!("{arguments}");

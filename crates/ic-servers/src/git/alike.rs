@@ -88,11 +88,14 @@ pub(super) fn find(
     (taken_in, elsewhere): (&TakenIn, &Elsewhere),
 ) -> Result<BTreeSet<String>, Fault> {
     let head = elsewhere.head.as_str();
-    let Some(tips) = &elsewhere.tips else {
+    let targets = match &elsewhere.tips {
+        Some(tips) => targets(run, terms, tips)?,
+        None => None,
+    };
+    let Some((Targets { files: targets, links }, with_targets)) = targets else {
         let names = taken_in.files.iter().map(|it| &it.path);
         return Ok(names.chain(&taken_in.gone).cloned().collect());
     };
-    let (Targets { files: targets, links }, with_targets) = targets(run, terms, tips)?;
     if targets.is_empty() && links.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -130,12 +133,8 @@ pub(super) fn find(
             sources.entry(id).or_default().extend(paths);
         }
     }
-    let mut bases = bases(run, head, &with_targets)?;
-    bases.extend(taken_in.known.iter().cloned());
-    let mut listings = Vec::new();
-    for base in bases {
-        listings.push(Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", &base])?);
-    }
+    let bases = bases(run, head, &with_targets)?;
+    let listings = listings(run, bases.iter().chain(&taken_in.known))?;
     let trees: Vec<BTreeMap<&str, (&str, &str)>> =
         listings.iter().map(|said| said.split('\0').filter_map(listed).collect()).collect();
     for (path, about) in trees.iter().flatten() {
@@ -161,6 +160,14 @@ pub(super) fn find(
     let alike = alike(run, &ids, &targets)?;
     found.extend(alike.iter().filter_map(|id| sources.get(*id)).flatten().cloned());
     Ok(found)
+}
+
+/// Returns what is in each of these trees, as git lists it.
+fn listings<'a>(
+    run: &Run<'_>,
+    trees: impl Iterator<Item = &'a String>,
+) -> Result<Vec<String>, Fault> {
+    trees.map(|it| Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", it])).collect()
 }
 
 /// Files by the numbers of objects: what follows if git takes the object for a file that counts.
@@ -249,12 +256,13 @@ struct Targets {
     links: BTreeSet<String>,
 }
 
-/// Returns what branches and older commits have under names that count and that are not here, and these branches.
+/// Returns what branches and older commits have under names that count and that are not here, and these branches;
+/// nothing if that cannot be known.
 fn targets(
     run: &Run<'_>,
     terms: &Terms,
     tips: &[(String, Vec<Entry>)],
-) -> Result<(Targets, Vec<String>), Fault> {
+) -> Result<Option<(Targets, Vec<String>)>, Fault> {
     let all: Vec<Entry> = tips.iter().flat_map(|(_, entries)| entries).cloned().collect();
     let leads = |it: &&Entry| it.mode == LINK && leads_to_listed(&parts(&it.path));
     let mut counting: BTreeSet<Entry> = all.iter().filter(leads).cloned().collect();
@@ -270,11 +278,12 @@ fn targets(
     let mut targets =
         Targets { files: ids(&|mode| mode.starts_with("100")), links: ids(&|mode| mode == LINK) };
     // Any commit may be reverted, picked or gone back to, whether or not it is the newest of a branch.
-    for Entry { mode, id, .. } in run.past.counting(run, terms)? {
+    let Some(past) = run.past.counting(run, terms)? else { return Ok(None) };
+    for Entry { mode, id, .. } in past {
         let all = if mode == LINK { &mut targets.links } else { &mut targets.files };
         all.insert(id);
     }
-    Ok((targets, tips))
+    Ok(Some((targets, tips)))
 }
 
 /// Returns what commits have that others have not: of each pair, what the first has, by its number.

@@ -262,7 +262,7 @@ pub(super) fn tips(run: &Run<'_>) -> Result<Vec<String>, Fault> {
     match tips.len() <= TIPS_MAX {
         true => Ok(tips),
         false => Err(Fault::Not(format!(
-            "there are more than {TIPS_MAX} branches and tags, so nobody can tell what they have"
+            "there are more than {TIPS_MAX} branches and tags, so what they have is not known"
         ))),
     }
 }

@@ -18,9 +18,10 @@ mod texts;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
-use ic_resolve::executes::{History, LinkTable, Texts, Wanted};
+use ic_resolve::executes::{Haste, History, LinkTable, Texts, Told, Wanted};
 use ic_resolve::{Disk as _, Entry, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
@@ -36,6 +37,8 @@ use super::system::Gits;
 const KNOWN_MAX: usize = 1024;
 /// How many paths of one are.
 const PATHS_MAX: usize = 256;
+/// How long a call waits while somebody else reads a repository; then there may be anything in it.
+const WAIT_MAX: Duration = Duration::from_secs(8);
 /// How many mails are looked at that git is about to apply, and how long one may be.
 const PATCHES_MAX: usize = 4096;
 const PATCH_BYTES_MAX: usize = 4 << 20;
@@ -44,7 +47,27 @@ const PATCH_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug)]
 pub struct Committed {
     program: Option<Program>,
-    known: Mutex<HashMap<CanonicalPath, Known>>,
+    known: Mutex<HashMap<CanonicalPath, Arc<Slot>>>,
+}
+
+/// Where what is known of one repository is kept; nothing is there while somebody reads it.
+#[derive(Debug)]
+struct Slot {
+    kept: Mutex<Kept>,
+    back: Condvar,
+}
+
+#[derive(Debug)]
+struct Kept {
+    known: Option<Box<Known>>,
+    /// Whether somebody has waited for it in vain: then nobody else waits until it is back.
+    is_late: bool,
+}
+
+/// What is known of one repository, taken by who reads it; goes back when it is dropped.
+struct Taken {
+    slot: Arc<Slot>,
+    known: Box<Known>,
 }
 
 /// What is known of one repository.
@@ -73,35 +96,79 @@ impl Committed {
         Self { program, known: Mutex::default() }
     }
 
-    /// Has what is known of a repository told, as it is now; nothing if it has nothing.
-    fn told<T>(
+    /// Has what is known of a repository told, as it is now; of one that has nothing there is nothing to tell.
+    fn told<T: Default>(
         &self,
         git: &CanonicalPath,
-        tell: impl FnOnce(&mut Known, &Asked<'_>) -> T,
-    ) -> Option<T> {
+        haste: Haste,
+        tell: impl FnOnce(&mut Known, &Asked<'_>) -> Told<T>,
+    ) -> Told<T> {
         // Where a linked tree keeps its own part there are no objects: its repository has all of it.
-        let program = self.program.as_ref().filter(|_| is_there(git, "objects"))?;
+        let Some(program) = self.program.as_ref().filter(|_| is_there(git, "objects")) else {
+            return Told::Known(Arc::default());
+        };
+        let Some(mut taken) = Slot::take(self.slot(git), haste) else { return Told::NotYet };
+        let asked = Asked::new(program, git);
+        match (taken.known.seen.is_same(), haste) {
+            (true, _) => {}
+            (false, Haste::AtOnce) => return Told::NotYet,
+            (false, Haste::Patient) => taken.known.refresh(&asked),
+        }
+        tell(&mut taken.known, &asked)
+    }
+
+    fn slot(&self, git: &CanonicalPath) -> Arc<Slot> {
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if KNOWN_MAX <= all.len() && !all.contains_key(git) {
             all.clear();
         }
-        let known = all.entry(git.clone()).or_default();
-        let asked = Asked::new(program, git);
-        if !known.seen.is_same() {
-            known.refresh(&asked);
-        }
-        Some(tell(known, &asked))
+        let kept = || Kept { known: Some(Box::default()), is_late: false };
+        let empty = || Slot { kept: Mutex::new(kept()), back: Condvar::new() };
+        Arc::clone(all.entry(git.clone()).or_insert_with(|| Arc::new(empty())))
+    }
+}
+
+impl Slot {
+    /// Takes what is known, once nobody else has it; `None` if that takes too long.
+    fn take(slot: Arc<Self>, haste: Haste) -> Option<Taken> {
+        let kept = slot.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = match haste {
+            Haste::Patient if !kept.is_late => WAIT_MAX,
+            Haste::Patient | Haste::AtOnce => Duration::ZERO,
+        };
+        let waited = slot.back.wait_timeout_while(kept, wait, |kept| kept.known.is_none());
+        let known = {
+            let mut kept = waited.unwrap_or_else(PoisonError::into_inner).0;
+            kept.is_late = kept.known.is_none() && haste == Haste::Patient;
+            kept.known.take()?
+        };
+        Some(Taken { slot, known })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // SECURITY: what was half read when something went wrong must not pass for what is there.
+        let known = match std::thread::panicking() {
+            true => Box::default(),
+            false => std::mem::take(&mut self.known),
+        };
+        *self.slot.kept.lock().unwrap_or_else(PoisonError::into_inner) =
+            Kept { known: Some(known), is_late: false };
+        self.slot.back.notify_one();
     }
 }
 
 impl History for Committed {
-    fn links(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>> {
-        self.told(git, |known, _| known.table.clone()).unwrap_or_else(|| Some(Arc::default()))
+    fn links(&self, git: &CanonicalPath, haste: Haste) -> Told<LinkTable> {
+        self.told(git, haste, |known, _| match &known.table {
+            Some(table) => Told::Known(Arc::clone(table)),
+            None => Told::Unknown,
+        })
     }
 
-    fn texts(&self, git: &CanonicalPath, wanted: &Wanted) -> Option<Arc<Texts>> {
-        self.told(git, |known, asked| known.texts(asked, wanted))
-            .unwrap_or_else(|| Some(Arc::default()))
+    fn texts(&self, git: &CanonicalPath, wanted: &Wanted, haste: Haste) -> Told<Texts> {
+        self.told(git, haste, |known, asked| known.texts(asked, wanted, haste))
     }
 }
 
@@ -160,25 +227,30 @@ impl Known {
         Ok(links)
     }
 
-    fn texts(&mut self, asked: &Asked<'_>, wanted: &Wanted) -> Option<Arc<Texts>> {
+    fn texts(&mut self, asked: &Asked<'_>, wanted: &Wanted, haste: Haste) -> Told<Texts> {
         // Of what is too much, nothing is known.
-        self.table.as_ref()?;
+        if self.table.is_none() {
+            return Told::Unknown;
+        }
         if self.is_refused {
-            return Some(Arc::default());
+            return Told::Known(Arc::default());
+        }
+        let is_read = self.texts.get(wanted).is_some_and(|at| at.is_of(self.state));
+        if !is_read && haste == Haste::AtOnce {
+            return Told::NotYet;
         }
         if PATHS_MAX <= self.texts.len() && !self.texts.contains_key(wanted) {
             self.texts.clear();
         }
         let at = self.texts.entry(wanted.clone()).or_default();
-        if at.is_of(self.state) {
-            return at.found();
+        if !at.is_of(self.state) {
+            let parts = moved::worktrees(asked.git);
+            let parts: Vec<&CanonicalPath> = std::iter::once(asked.git).chain(&parts).collect();
+            if at.read(asked, (&self.objects, &parts), (wanted, self.state)).is_err() {
+                *at = At::too_much(self.state);
+            }
         }
-        let parts = moved::worktrees(asked.git);
-        let parts: Vec<&CanonicalPath> = std::iter::once(asked.git).chain(&parts).collect();
-        if at.read(asked, (&self.objects, &parts), (wanted, self.state)).is_err() {
-            *at = At::too_much(self.state);
-        }
-        at.found()
+        at.found().map_or(Told::Unknown, Told::Known)
     }
 }
 

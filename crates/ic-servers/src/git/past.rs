@@ -6,7 +6,8 @@
 //! the user's `git revert X`: .exrc, with the change
 //! ```
 //!
-//! Which names commits ever added is asked once, and then only of commits that are new.
+//! Which names commits ever added is asked once, and then only of commits that are new. Where git cannot say it, in
+//! time or at all, any file may be like one that counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +18,6 @@ use super::run::Run;
 use super::takeover::{Terms, counted};
 use super::underway::{self, ids};
 
-/// How many commits are looked at, with the newest first.
-const COMMITS_MAX: &str = "20000";
 /// Where else git keeps numbers of commits that the user may bring.
 const HEADS: [&str; 9] = [
     "FETCH_HEAD",
@@ -44,22 +43,35 @@ struct Known {
     tips: BTreeSet<String>,
     /// Every name that one of them added.
     names: BTreeSet<String>,
+    /// Whether git could not list them all; not asked again, since it takes long.
+    is_unknown: bool,
     /// What there was under names that were asked about.
     asked: BTreeSet<String>,
     files: BTreeSet<Entry>,
 }
 
 impl Past {
-    /// Returns what commits had under names that count and that the index does not have.
-    pub(super) fn counting(&self, run: &Run<'_>, terms: &Terms) -> Result<BTreeSet<Entry>, Fault> {
+    /// Returns what commits had under names that count and that the index does not have; `None` if git cannot say
+    /// it, so that it may be anything.
+    pub(super) fn counting(
+        &self,
+        run: &Run<'_>,
+        terms: &Terms,
+    ) -> Result<Option<BTreeSet<Entry>>, Fault> {
         let place = run.repository.common_path().to_string_lossy().into_owned();
         let all = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = all().get(&place).cloned().unwrap_or_default();
+        if known.is_unknown {
+            return Ok(None);
+        }
         let tips = tips(run)?;
         if tips != known.tips {
             let options = ["--name-only", "--diff-filter=A"];
-            // Where that is too much for git, the newest commits of branches are compared all the same.
-            let new = log(run, (&tips, &known.tips), &options, &[]).unwrap_or_default();
+            // SECURITY: what is not known must not pass for nothing.
+            let Ok(new) = log(run, (&tips, &known.tips), &options, &[]) else {
+                all().insert(place, Known { is_unknown: true, ..Known::default() });
+                return Ok(None);
+            };
             known.names.extend(new.split('\0').map(|it| it.trim_start_matches('\n').to_owned()));
             known.names.remove("");
             known = Known { tips, names: known.names, ..Known::default() };
@@ -76,7 +88,7 @@ impl Past {
         }
         let files = known.files.clone();
         all().insert(place, known);
-        Ok(files)
+        Ok(Some(files))
     }
 }
 
@@ -131,7 +143,7 @@ fn log(
         asked.extend(names.iter().flat_map(|it| [*it, "\n"]));
     }
     // Of a merge: what none of its parents has so.
-    let all = ["log", "-c", "-z", "--no-renames", "--format=", "--full-history", "-n", COMMITS_MAX];
+    let all = ["log", "-c", "-z", "--no-renames", "--format=", "--full-history"];
     let words = [&all[..], options, &["--stdin"]].concat();
     match tips.is_subset(without) {
         true => Ok(String::new()),

@@ -346,7 +346,7 @@ pub(super) fn counted(
     entries: Vec<Entry>,
 ) -> Result<Vec<Entry>, Fault> {
     let home = AbsolutePath::new("/").map_err(|fault| Fault::Not(fault.to_string()))?;
-    let executes = Executes::new(&RealDisk, &home, None, None);
+    let executes = Executes::new(&RealDisk, &home, None, None).in_tree(&run.repository.top);
     let changes: Vec<(Entry, Change)> = entries
         .into_iter()
         .filter_map(|entry| {
@@ -357,15 +357,25 @@ pub(super) fn counted(
             Some((entry, Change { role, path, is_kept }))
         })
         .collect();
-    let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
+    // A link may lead to a package of Python's, whose files are then found beneath its name.
+    let behind = |(entry, change): &(Entry, Change)| {
+        let path =
+            (entry.mode == strays::LINK).then(|| change.path.join("__init__.py".as_ref()).ok());
+        path.flatten().map(|path| Change { path, ..change.clone() })
+    };
+    let asked = changes.iter().flat_map(|it| std::iter::once(it.1.clone()).chain(behind(it)));
+    let asked: Vec<Change> = asked.collect();
     let counting = executes.counting(&run.repository.top, &asked);
+    let is_counting = |it: &(Entry, Change)| {
+        counting.contains(&it.1.path) || behind(it).is_some_and(|it| counting.contains(&it.path))
+    };
     let is_named = |change: &Change| {
         let is_attributes = terms.has_drivers && is_attributes(&change.path);
         change.why(&terms.named).is_some() || is_attributes
     };
     let mut counted: Vec<Entry> = changes
         .into_iter()
-        .filter(|(_, change)| counting.contains(&change.path) || is_named(change))
+        .filter(|it| is_counting(it) || is_named(&it.1))
         .map(|(entry, _)| entry)
         .collect();
     counted.sort();

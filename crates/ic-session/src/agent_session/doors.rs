@@ -4,17 +4,18 @@
 //! other.
 
 use std::convert::Infallible;
-use std::net::TcpListener as StdListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ic_backend::DoorListener;
 use ic_backend::caller::Slow;
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, Reply};
 use ic_client::client::{CallWatcher, ClientInfo, Manner, Open, ScriptTool, serve_one};
 use ic_mitm::{Gate, Listener};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -54,7 +55,7 @@ struct Teller(Arc<News>);
 impl Doors {
     /// Serves what comes through the doors of a cage until [`Doors::close`].
     pub(super) fn open(
-        listeners: Vec<(u16, StdListener)>,
+        listeners: Vec<(u16, DoorListener)>,
         (broker, scripts): (&Arc<Broker>, Option<&Arc<RunScript>>),
         gate: &Arc<Gate>,
         news: &Arc<News>,
@@ -62,14 +63,22 @@ impl Doors {
         let (tasks, over) = (TaskTracker::new(), CancellationToken::new());
         let doors = Self { tasks, over, has_opened: Arc::default() };
         for (port, listener) in listeners {
-            listener.set_nonblocking(true)?;
-            let listener = TcpListener::from_std(listener)?;
+            let listener = match listener {
+                DoorListener::Tcp(listener) => {
+                    listener.set_nonblocking(true)?;
+                    Listener::Tcp(TcpListener::from_std(listener)?)
+                }
+                DoorListener::Unix(listener) => {
+                    listener.set_nonblocking(true)?;
+                    Listener::Unix(UnixListener::from_std(listener)?)
+                }
+            };
             let over = doors.over.clone();
             if port == MODEL_PORT {
                 let gate = Arc::clone(gate);
                 doors.tasks.spawn(async move {
                     // An agent without its model says so itself.
-                    gate.serve(Listener::Tcp(listener), &over).await.ok();
+                    gate.serve(listener, &over).await.ok();
                 });
             } else {
                 let given = || Given {
@@ -104,15 +113,15 @@ impl Drop for Doors {
 }
 
 /// Serves each connection to our MCP server.
-async fn accept(listener: TcpListener, given: Given, over: CancellationToken) {
+async fn accept(listener: Listener, given: Given, over: CancellationToken) {
     let (places, serving) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
     loop {
         let come = async {
             let place = Arc::clone(&places).acquire_owned().await.ok()?;
-            Some((listener.accept().await, place))
+            Some((next(&listener).await, place))
         };
         let stream = match over.run_until_cancelled(come).await {
-            Some(Some((Ok((stream, _)), place))) => (stream, place),
+            Some(Some((Ok(stream), place))) => (stream, place),
             // The next one may work; without a pause this could spin.
             Some(Some((Err(_), _))) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -130,8 +139,24 @@ async fn accept(listener: TcpListener, given: Given, over: CancellationToken) {
     serving.wait().await;
 }
 
-async fn serve(stream: TcpStream, given: Given, over: &CancellationToken) {
-    let (reader, writer) = stream.into_split();
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Waits for the next connection.
+async fn next(listener: &Listener) -> std::io::Result<(Reader, Writer)> {
+    Ok(match listener {
+        Listener::Tcp(listener) => {
+            let (reader, writer) = listener.accept().await?.0.into_split();
+            (Box::new(reader), Box::new(writer))
+        }
+        Listener::Unix(listener) => {
+            let (reader, writer) = listener.accept().await?.0.into_split();
+            (Box::new(reader), Box::new(writer))
+        }
+    })
+}
+
+async fn serve((reader, writer): (Reader, Writer), given: Given, over: &CancellationToken) {
     let manner = Manner { stop: over, slow: Slow::IsDropped, begins_within: Some(BEGINS_WITHIN) };
     drop(serve_one(reader, writer, given, manner).await);
 }

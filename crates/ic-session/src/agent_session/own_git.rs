@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ic_backend::agent_git::{COLLECT, GitState};
+use ic_backend::agent_git::{COLLECT, GitState, SIFT, Sifted};
 use ic_backend::{AgentCage, AgentGit, Caged, CagedProgram, Collected, Witness as _};
 use ic_resolve::RealDisk;
 use ic_types::{Json, Object, chain, locked};
@@ -28,8 +28,11 @@ const CANCELLED_MAX: Duration = Duration::from_secs(10);
 /// Brings refs that the user moved into the agent's git directory, and marks files that are read-only here, so
 /// that git does not try to change them.
 const PREPARE: &str = r#"
-top=$1; shift
+top=$1; patterns=$2; shift 2
 cd "$top" || exit 3
+if test -n "$patterns"; then
+  mkdir -p .git/info && printf %s "$patterns" > .git/info/sparse-checkout || exit 6
+fi
 git update-ref --no-deref --stdin || exit 4
 if test $# -gt 0; then
   git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin || exit 5
@@ -47,6 +50,8 @@ pub(super) struct OwnGit {
     is_under_way: bool,
     /// What was offered last; the same is not offered twice.
     offered: Option<String>,
+    /// Whether the person knows which repositories the agent has not.
+    is_closed_told: bool,
 }
 
 impl Shared {
@@ -56,8 +61,19 @@ impl Shared {
         cage: &mut AgentCage,
         cut: &CancellationToken,
     ) -> Option<AgentGit> {
-        let git = AgentGit::of(self.broker.judge(), &self.directory.agent_git(), &RealDisk)?;
-        if !cage.with_git(&git) {
+        let git = AgentGit::of(self.broker.judge(), &self.directory.agent_git(), &RealDisk);
+        let Some(git) = git else {
+            self.tell_closed(cage);
+            self.tell_absent(cage);
+            return None;
+        };
+        let mut git = git.owned_by(self.parts.backend.owner());
+        if let Err(why) = self.sift(&mut git, cage).await {
+            self.news.notice(&format!("the agent has no git in this turn: {why}"));
+        }
+        let is_there = cage.with_git(&git);
+        self.tell_closed(cage);
+        if !is_there {
             return None;
         }
         let is_first = !std::mem::replace(&mut locked(&self.own_git).is_ready, true);
@@ -79,17 +95,84 @@ impl Shared {
                 return None;
             }
         };
-        let kept = cage.read_only_in(git.top());
+        let hidden = cage.hidden_in(git.top());
+        let hidden = hidden.iter().map(|path| path.as_path().to_owned());
+        let kept: Vec<_> = cage.read_only_in(git.top()).into_iter().chain(hidden).collect();
         let is_marked = fresh.has_new_index && !kept.is_empty();
         if is_marked || !fresh.updates.is_empty() {
             let kept = if fresh.has_new_index { kept } else { Vec::new() };
-            let words = kept.into_iter().map(OsString::from);
+            let patterns = OsString::from(git.patterns().unwrap_or_default());
+            let kept = kept.iter().map(|path| self.parts.backend.seen(path).into_os_string());
+            let words = std::iter::once(patterns).chain(kept);
             let prepared = self.in_cage(cage, &git, (PREPARE, words.collect()), fresh.updates);
             if let Err(why) = prepared.await {
                 self.news.log(&format!("the agent's own git is not up to date: {why}"));
             }
         }
         Some(git)
+    }
+
+    /// Sifts the user's objects, if something in the tree is hidden: the agent's git has the rest.
+    async fn sift(&self, git: &mut AgentGit, cage: &AgentCage) -> Result<(), String> {
+        let hidden = cage.hidden_in(git.top());
+        let was_sifted = git.was_sifted();
+        let bounds = &self.broker.judge().bounds;
+        // Our git server takes nothing over into a repository that has something protected in it.
+        if hidden.iter().any(|path| bounds.protects(path).is_some()) {
+            return Ok(());
+        }
+        if hidden.is_empty() && !was_sifted || !cage.lets_commit(git) {
+            return Ok(());
+        }
+        if git.is_made() && !was_sifted {
+            return Err("the policy hides something since the session began; a new session has it"
+                .to_owned());
+        }
+        let sieve = git.sieve(&hidden).ok_or("git cannot be told what the policy hides")?;
+        let (now, base) = (git.look()?, git.base());
+        let sifted = if let Some(sifted) = sieve.last(&now, base.as_ref()) {
+            sifted
+        } else {
+            let input = sieve.prepare(git, &now, base.as_ref()).map_err(|error| chain(&error))?;
+            let directory = sieve.directory().to_owned().into_os_string();
+            let words = sieve.words().map(OsString::from);
+            let words = std::iter::once(directory).chain(words).collect();
+            let said = self.in_cage(&cage.sifting(&sieve), git, (SIFT, words), input).await?;
+            let said = String::from_utf8(said).map_err(|_| "what git lists is not text")?;
+            let sifted = Sifted::read(&said)?;
+            sieve.made(&said, &now, base.as_ref()).map_err(|error| chain(&error))?;
+            sifted
+        };
+        let kept = cage.read_only_in(git.top());
+        git.sift(&sieve, sifted, (&now, &kept));
+        Ok(())
+    }
+
+    /// Says once which repositories the agent cannot see, and why.
+    fn tell_closed(&self, cage: &AgentCage) {
+        if cage.closed().is_empty()
+            || std::mem::replace(&mut locked(&self.own_git).is_closed_told, true)
+        {
+            return;
+        }
+        for (repository, hidden) in cage.closed() {
+            self.news.notice(&format!(
+                "`{repository}` is hidden from the agent, since its history may hold `{hidden}`, which the policy \
+                 hides; the agent's own git does not work there"
+            ));
+        }
+    }
+
+    /// Says once that the agent's own git cannot be used in this workspace, and why.
+    fn tell_absent(&self, cage: &AgentCage) {
+        let is_told = std::mem::replace(&mut locked(&self.own_git).is_closed_told, true);
+        let why = AgentGit::why_not(self.broker.judge(), &RealDisk);
+        let why = why.filter(|_| !is_told && cage.closed().is_empty());
+        if let Some(why) = why {
+            self.news.notice(&format!(
+                "the agent's own git cannot commit here: {why}. It has IronCurtain's git tools"
+            ));
+        }
     }
 
     /// Lists and packs what the agent's own git has, in its cage; nothing of the agent may run.
@@ -176,8 +259,9 @@ impl Shared {
         input: String,
     ) -> Result<Vec<u8>, String> {
         let top = git.top().as_path();
+        let seen = self.parts.backend.seen(top);
         let fixed = ["-c", script, "git"].map(OsString::from);
-        let fixed = fixed.into_iter().chain([OsString::from(top)]);
+        let fixed = fixed.into_iter().chain([seen.into_os_string()]);
         let variables = [
             ("GIT_CONFIG_NOSYSTEM", "1"),
             ("GIT_ATTR_NOSYSTEM", "1"),
@@ -190,12 +274,13 @@ impl Shared {
             directory: top.to_owned(),
             grace: Duration::ZERO,
         };
-        let caged = cage.start(&self.parts.launcher, program).await;
+        let caged = self.parts.backend.start(cage, program, None).await;
         let caged = caged.map_err(|error| chain(&error))?;
-        let Caged { mut stdin, mut stdout, mut stderr, mut process, doors: _doors } = caged;
+        let Caged { mut stdin, mut stdout, mut stderr, mut process, doors: _doors, .. } = caged;
         let (mut output, mut complaint) = (Vec::new(), Vec::new());
         let feeding = async {
             stdin.write_all(input.as_bytes()).await.ok();
+            stdin.shutdown().await.ok();
             drop(stdin);
         };
         let bytes_max = Collected::BYTES_MAX as u64;

@@ -9,13 +9,15 @@
 //!
 //! What counts, and how it is put back, is known in `ic_backend::planted`.
 
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ic_backend::agent_looks::Mended;
 use ic_backend::planted::PutBack;
-use ic_backend::{AgentCage, AgentWatch, Witness as _};
-use ic_confine::{ChildHandle, EXIT_SHIFTED_ASLEEP, Launcher};
+use ic_backend::{AgentCage, AgentLooks, AgentProcess, AgentWatch, Witness as _};
+use ic_confine::{EXIT_SHIFTED_ASLEEP, Renewals};
 use ic_types::{Object, chain};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,59 +34,99 @@ const PUT_BACK_MAX: usize = 5;
 pub(super) struct Planted {
     pub(super) done: PutBack,
     n_times: usize,
+    /// Who looks after the agent that runs, or ran last.
+    looks: Option<Arc<AgentLooks>>,
+}
+
+impl Planted {
+    pub(super) fn look_after(&mut self, looks: AgentLooks) {
+        self.looks = Some(Arc::new(looks));
+    }
 }
 
 impl Shared {
-    /// Returns what starts the agent: its guard puts back what was planted if this process is killed.
-    pub(super) fn guarded_launcher(&self, cage: &AgentCage) -> Launcher {
+    /// Keeps what was seen before the agent starts; returns where, so that what is planted is put back even if
+    /// this process is killed.
+    pub(super) fn announce(&self, cage: &AgentCage) -> Option<PathBuf> {
         match self.watch.announce(cage, self.broker.judge()) {
-            Ok(Some(look)) => self.parts.launcher.settling(look),
-            Ok(None) => self.parts.launcher.clone(),
+            Ok(look) => look,
             Err(error) => {
                 self.news.notice(&format!(
                     "if this process is killed, what the agent plants meanwhile is not put back: {}",
                     chain(&error)
                 ));
-                self.parts.launcher.clone()
+                None
             }
         }
+    }
+
+    /// Returns who looks after an agent that was started.
+    pub(super) fn looks(
+        &self,
+        cage: &Arc<AgentCage>,
+        agent: (&AgentProcess, Option<Renewals>),
+    ) -> AgentLooks {
+        AgentLooks::new(cage, (self.broker.judge(), self.directory.quarantine()), agent)
     }
 
     /// Waits for the end of the agent, or brings it about; says whether it had to be ended because of what it
     /// planted.
     pub(super) async fn end_of(
         &self,
-        process: &mut ChildHandle,
-        cage: &Arc<AgentCage>,
+        process: &mut AgentProcess,
         cut: &CancellationToken,
         planted: &mut Planted,
     ) -> (std::io::Result<ExitStatus>, bool) {
+        let Some(looks) = planted.looks.clone() else { return (process.stop().await, false) };
         loop {
             let has_planted = tokio::select! {
                 status = process.wait() => return (status, false),
                 () = cut.cancelled() => false,
-                () = self.planted(cage) => true,
+                () = Self::planted(&looks) => true,
             };
             if !has_planted {
                 return (process.stop().await, false);
             }
-            planted.n_times += 1;
-            let done = self.put_back_meanwhile(process, cage).await;
-            match done.filter(|_| planted.n_times <= PUT_BACK_MAX) {
-                Some(done) => planted.done.add(done),
-                None => return (process.stop().await, true),
+            let mended = self.mend_meanwhile(&looks).await;
+            planted.n_times += usize::from(mended.as_ref().is_some_and(|it| it.is_planted));
+            match mended.filter(|_| planted.n_times <= PUT_BACK_MAX) {
+                Some(mended) => {
+                    self.tell_unsure(&mended);
+                    planted.done.add(mended.done);
+                }
+                // It may have ended while we looked.
+                None => match process.stop().await {
+                    Ok(status) if status.code() == Some(0) => return (Ok(status), false),
+                    status => return (status, true),
+                },
             }
         }
     }
 
-    /// Returns once something was planted for the host to execute.
-    async fn planted(&self, cage: &Arc<AgentCage>) {
+    /// Says at once that something is put back that may be the user's own.
+    fn tell_unsure(&self, mended: &Mended) {
+        let names: Vec<String> = mended.unsure.iter().map(|path| format!("`{path}`")).collect();
+        if !names.is_empty() {
+            self.news.notice(&format!(
+                "{} changed while {} ran, which could have written it in that moment, so it is put back as it was; \
+                 you are asked at the end of the turn whether to keep the new version",
+                names.join(", "),
+                self.parts.adapter.title()
+            ));
+        }
+    }
+
+    /// Returns once something that the host executes is not as it was.
+    async fn planted(looks: &Arc<AgentLooks>) {
         let mut pause = LOOK_EVERY;
         loop {
-            tokio::time::sleep(pause).await;
-            let (cage, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = looks.news() => {}
+            }
+            let looks = Arc::clone(looks);
             let began = Instant::now();
-            let look = tokio::task::spawn_blocking(move || cage.has_planted(&judge));
+            let look = tokio::task::spawn_blocking(move || looks.differs());
             if look.await.unwrap_or(true) {
                 return;
             }
@@ -94,22 +136,14 @@ impl Shared {
     }
 
     /// Puts back what was planted while everything in the cage stands still; none if it does not.
-    async fn put_back_meanwhile(
-        &self,
-        process: &ChildHandle,
-        cage: &Arc<AgentCage>,
-    ) -> Option<PutBack> {
-        let sleep = process.sleep().ok()?;
-        let (cage, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
-        let quarantine = self.directory.quarantine();
-        let putting = tokio::task::spawn_blocking(move || {
-            // SECURITY: what runs meanwhile could write again behind our back.
-            let still = sleep.hold()?;
-            let done = cage.settle(&judge, &quarantine).unwrap_or_default();
-            drop(still);
-            Some(done)
-        });
-        putting.await.ok().flatten()
+    async fn mend_meanwhile(&self, looks: &Arc<AgentLooks>) -> Option<Mended> {
+        let looking = Arc::clone(looks);
+        let mended = tokio::task::spawn_blocking(move || looking.mend()).await.ok().flatten()?;
+        if let Err(error) = self.watch.keep(looks, self.broker.judge()) {
+            // What was seen before says more than is needed, and nothing less.
+            self.news.notice(&chain(&error));
+        }
+        Some(mended)
     }
 
     /// Puts back what is planted now that nothing of the agent runs, and tells of all of it.
@@ -120,11 +154,12 @@ impl Shared {
         planted: &mut Planted,
     ) {
         let (held, judge) = (Arc::clone(cage), Arc::clone(self.broker.judge()));
-        let quarantine = self.directory.quarantine();
+        let (quarantine, looks) = (self.directory.quarantine(), planted.looks.clone());
         let is_users = code == Some(i32::from(EXIT_SHIFTED_ASLEEP));
-        let settling = tokio::task::spawn_blocking(move || match is_users {
-            true => held.settle_after_shift(&judge, &quarantine),
-            false => held.settle(&judge, &quarantine),
+        let settling = tokio::task::spawn_blocking(move || match looks {
+            Some(looks) => looks.settle(is_users),
+            // No agent ran, but its git may have been made ready.
+            None => held.settle(&judge, &quarantine),
         });
         match settling.await {
             Ok(Some(done)) => planted.done.add(done),

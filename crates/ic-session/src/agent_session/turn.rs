@@ -1,7 +1,7 @@
 //! One turn of an agent: a process in a cage of its own, from the message to the answer.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,20 @@ use ic_adapter::{Fault, SetupPlace, Stage};
 use ic_agent::{Dimension, Snapshot, Spent};
 use ic_analysis::Inhabitant;
 use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
-use ic_confine::{EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, Limits};
-use ic_home::{Clock as _, SystemClock, file};
+use ic_confine::{Access, Limits};
+use ic_home::{Clock as _, FileError, SystemClock, file};
 use ic_mitm::Spent as GateSpent;
 use ic_model::{AssistantBlock, Message, Usage, UserBlock};
 use ic_resolve::RealDisk;
 use ic_store::Moment;
-use ic_types::{AbsolutePath, locked, visible};
+use ic_types::{AbsolutePath, chain, locked, visible};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::doors::{Doors, MCP_PORT, MODEL_PORT};
+use super::interface::no_answer_of;
 use super::listening::Heard;
 use super::planted::Planted;
 use crate::news::Event;
@@ -32,22 +33,25 @@ use crate::session::{SessionError, Turn, TurnUsage, Unanswered};
 /// The word with which our program speaks MCP for an agent, at a door of its cage.
 pub const BRIDGE: &str = "agent-bridge";
 /// How long an agent may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How much of what it complains about is kept.
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
 
 /// A turn without an answer.
 #[derive(Debug, thiserror::Error)]
-enum NoAnswer {
-    #[error("the agent cannot be started")]
-    Cage(#[source] AgentCageFault),
-    #[error("the agent cannot be started")]
-    Io(#[source] std::io::Error),
+pub(super) enum NoAnswer {
+    // Whoever shows it shows one line, so the reason is in it.
+    #[error("the agent cannot be started: {}", chain(.0))]
+    Cage(AgentCageFault),
+    #[error("the agent cannot be started: {}", chain(.0))]
+    Io(std::io::Error),
     #[error(
         "the agent never connected to IronCurtain's MCP server, so it worked without the tools that reach \
          outside its workspace"
     )]
     NoMcp,
+    #[error("Agent {0} does not support PTY mode.")]
+    NoInterface(&'static str),
     #[error(transparent)]
     Agent(Fault),
     #[error("Agent exited with code {code}.{said}")]
@@ -55,10 +59,25 @@ enum NoAnswer {
     #[error("the agent was ended: {0}")]
     Planted(String),
     #[error(
-        "the agent was ended, because a file that is read-only for it was replaced outside of its cage, for \
-         example by an editor"
+        "the agent was ended, because a file or directory that is hidden from it, or replaced for it, was changed \
+         outside of its cage"
     )]
     Shifted,
+    #[error(
+        "the agent was ended, because its processes used more than {} MiB of memory together",
+        .0 >> 20
+    )]
+    Memory(u64),
+    #[error(
+        "the agent was ended, because it had more than {} processes and threads",
+        Limits::AGENT.tasks_max
+    )]
+    Processes,
+    #[error(
+        "the agent was ended, because less than {} MiB were left on a disk that it may write",
+        Limits::AGENT.disk_bytes_left_min >> 20
+    )]
+    Disk,
 }
 
 /// What the process of a turn came to.
@@ -73,7 +92,7 @@ struct Ran {
 impl Shared {
     /// Writes the files that the agent needs.
     pub(super) fn prepare(&self) -> Result<(), SessionError> {
-        let failed = |source: ic_home::FileError| SessionError::InitFailed {
+        let failed = |source: FileError| SessionError::InitFailed {
             what: "the agent's files cannot be written".to_owned(),
             source: Box::new(source),
         };
@@ -84,9 +103,17 @@ impl Shared {
         // SECURITY: a home that was there before is the agent's: nothing in it is opened by us again.
         let is_new_home = match file::create_new_dir(&home) {
             Ok(()) => true,
-            Err(ic_home::FileError::Exists { .. }) => false,
+            Err(FileError::Exists { .. }) => false,
             Err(error) => return Err(failed(error)),
         };
+        self.write_setup(is_new_home).map_err(failed)
+    }
+
+    /// Writes what the agent's program reads about where it is; its home is written to when it is new alone.
+    fn write_setup(&self, is_new_home: bool) -> Result<(), FileError> {
+        let (shown, home) = (self.directory.orientation(), self.directory.agent_state());
+        let mut made = vec![shown.clone(), self.parts.certificate.clone()];
+        made.extend(is_new_home.then(|| home.clone()));
         for setup in self.on_stage(false, |stage| self.parts.adapter.setup(stage)) {
             let root = match setup.place {
                 SetupPlace::Shown => &shown,
@@ -96,9 +123,25 @@ impl Shared {
             let path = root.join(setup.path);
             let above = Path::new(setup.path).parent().filter(|it| !it.as_os_str().is_empty());
             if let Some(above) = above {
-                file::create_dir(root.join(above)).map_err(failed)?;
+                file::create_dir(root.join(above))?;
+                let above = above.ancestors().filter(|it| !it.as_os_str().is_empty());
+                made.extend(above.map(|above| root.join(above)));
             }
-            file::replace(&path, setup.text.as_bytes()).map_err(failed)?;
+            file::replace(&path, setup.text.as_bytes())?;
+            made.push(path);
+        }
+        self.hand_over(&shown, &made)
+    }
+
+    /// Lets the agent use what we made for it, where it is somebody else and its room does not show it as its own.
+    fn hand_over(&self, shown: &Path, made: &[PathBuf]) -> Result<(), FileError> {
+        let Some(owner) = self.parts.backend.owner() else { return Ok(()) };
+        for path in made {
+            match path.starts_with(shown) {
+                // It stays ours, and lies in a directory that nobody else can look into.
+                true => file::show_others(path)?,
+                false => file::give(path, owner)?,
+            }
         }
         Ok(())
     }
@@ -143,11 +186,12 @@ impl Shared {
         drop(state);
         // Before anybody is told of the answer.
         self.tell_unsaved(self.conversation.answered(turn, &messages));
+        self.context.hear(&text);
         self.news.tell(Event::Answer(text.clone()));
         Ok(text)
     }
 
-    fn keep(&self, message: Message) -> Vec<Message> {
+    pub(super) fn keep(&self, message: Message) -> Vec<Message> {
         let mut state = locked(&self.state);
         state.messages.push(message);
         state.messages.clone()
@@ -157,6 +201,13 @@ impl Shared {
     async fn run(&self, message: &str, cut: &CancellationToken) -> Result<String, SessionError> {
         let mut cage = self.plan().await.map_err(unanswered)?;
         let git = self.ready_git(&mut cage, cut).await;
+        let read_only = self.read_only(&cage);
+        let has_changed =
+            std::mem::replace(&mut locked(&self.state).read_only, read_only.clone()) != read_only;
+        if has_changed {
+            let failed = |error| unanswered(NoAnswer::Io(std::io::Error::other(error)));
+            self.write_setup(false).map_err(failed)?;
+        }
         let cage = Arc::new(cage);
         let mut planted = Planted::default();
         // The message of this turn is kept already.
@@ -193,8 +244,8 @@ impl Shared {
     }
 
     /// Works out the cage, on what is on the disk now.
-    async fn plan(&self) -> Result<AgentCage, NoAnswer> {
-        let (judge, rung) = (Arc::clone(self.broker.judge()), self.parts.rung);
+    pub(super) async fn plan(&self) -> Result<AgentCage, NoAnswer> {
+        let (judge, backend) = (Arc::clone(self.broker.judge()), Arc::clone(&self.parts.backend));
         let path = |path: &Path| {
             AbsolutePath::new(path)
                 .map_err(|error| NoAnswer::Io(std::io::Error::other(error.to_string())))
@@ -218,7 +269,7 @@ impl Shared {
                 unix_sockets: false,
                 limits: Limits::AGENT,
             };
-            AgentCage::plan(&parts, rung, &RealDisk)
+            backend.plan(&parts, &RealDisk)
         });
         let planned = planning.await.map_err(|error| NoAnswer::Io(error.into()))?;
         planned.map_err(NoAnswer::Cage)
@@ -233,9 +284,11 @@ impl Shared {
         planted: &mut Planted,
     ) -> Result<Ran, NoAnswer> {
         let (program, input) = self.program(message, goes_on);
-        let launcher = self.guarded_launcher(cage);
-        let caged = cage.start(&launcher, program).await.map_err(NoAnswer::Cage)?;
-        let Caged { mut stdin, stdout, stderr, mut process, doors } = caged;
+        let look = self.announce(cage);
+        let caged = self.parts.backend.start(cage, program, look).await;
+        let caged = caged.map_err(NoAnswer::Cage)?;
+        let Caged { mut stdin, stdout, stderr, mut process, doors, renewals } = caged;
+        planted.look_after(self.looks(cage, (&process, renewals)));
         let doors =
             Doors::open(doors, (&self.broker, self.scripts.as_ref()), &self.parts.gate, &self.news)
                 .map_err(NoAnswer::Io)?;
@@ -245,7 +298,7 @@ impl Shared {
             stdin.shutdown().await.ok();
             drop(stdin);
         };
-        let ending = self.end_of(&mut process, cage, cut, planted);
+        let ending = self.end_of(&mut process, cut, planted);
         let (heard, complaint, (), (status, has_planted)) =
             tokio::join!(self.listen(stdout), complaint(stderr), feeding, ending);
         let has_opened = doors.has_opened();
@@ -256,18 +309,7 @@ impl Shared {
     /// Returns the program of a turn, and what it reads.
     fn program(&self, message: &str, goes_on: bool) -> (CagedProgram, String) {
         let turn = self.on_stage(goes_on, |stage| self.parts.adapter.turn(stage, message));
-        let proxy = format!("http://127.0.0.1:{MODEL_PORT}");
-        let certificate = self.parts.certificate.display().to_string();
-        let to_gate = self
-            .parts
-            .gate
-            .environment(&ic_mitm::Surroundings { proxy: Some(&proxy), certificate: &certificate });
-        let mut environment: Vec<(OsString, OsString)> =
-            to_gate.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        // Settings of the machine are not in the cage, and git would complain that it may not read them.
-        for name in ["GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM"] {
-            environment.push((name.into(), "1".into()));
-        }
+        let mut environment = self.environment_of_cage();
         environment.extend(
             turn.environment
                 .into_iter()
@@ -283,24 +325,49 @@ impl Shared {
         (program, turn.input)
     }
 
+    /// Returns what of the workspace the agent cannot change, as it is told.
+    fn read_only(&self, cage: &AgentCage) -> Vec<String> {
+        let sandbox = Path::new(&self.parts.sandbox);
+        let paths = cage.spec().seen.iter().filter(|seen| seen.access == Access::Read);
+        let inside = paths.filter_map(|seen| seen.path.strip_prefix(sandbox).ok());
+        inside.map(|path| path.display().to_string()).filter(|it| !it.is_empty()).collect()
+    }
+
+    /// Returns what every program of the agent finds in its environment.
+    pub(super) fn environment_of_cage(&self) -> Vec<(OsString, OsString)> {
+        let proxy = format!("http://127.0.0.1:{MODEL_PORT}");
+        let certificate = self.parts.backend.seen(&self.parts.certificate).display().to_string();
+        let to_gate = self
+            .parts
+            .gate
+            .environment(&ic_mitm::Surroundings { proxy: Some(&proxy), certificate: &certificate });
+        let mut environment: Vec<(OsString, OsString)> =
+            to_gate.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        // Settings of the machine are not in the cage, and git would complain that it may not read them.
+        // What is hidden is nowhere to be had.
+        for name in ["GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM", "GIT_NO_LAZY_FETCH"] {
+            environment.push((name.into(), "1".into()));
+        }
+        environment
+    }
+
     /// Describes the stage to the adapter.
-    fn on_stage<T>(&self, goes_on: bool, with: impl FnOnce(&Stage<'_>) -> T) -> T {
-        let home = self.directory.agent_state().display().to_string();
-        let shown = self.directory.orientation().display().to_string();
-        let bridge = [
-            self.parts.bridge.as_path().display().to_string(),
-            BRIDGE.to_owned(),
-            MCP_PORT.to_string(),
-        ];
+    pub(super) fn on_stage<T>(&self, goes_on: bool, with: impl FnOnce(&Stage<'_>) -> T) -> T {
+        let seen = |path: &Path| self.parts.backend.seen(path).display().to_string();
+        let (home, shown) =
+            (seen(&self.directory.agent_state()), seen(&self.directory.orientation()));
+        let workspace = seen(Path::new(&self.parts.sandbox));
+        let bridge = [seen(self.parts.bridge.as_path()), BRIDGE.to_owned(), MCP_PORT.to_string()];
         let servers: Vec<String> = self.broker.server_names().map(ToString::to_string).collect();
+        let read_only = locked(&self.state).read_only.clone();
         let orientation = orientation(&Surroundings {
-            workspace: &self.parts.sandbox,
+            workspace: &workspace,
             servers: &servers,
-            read_only: &[],
+            read_only: &read_only,
             is_code_mode: self.scripts.is_some(),
         });
         with(&Stage {
-            workspace: &self.parts.sandbox,
+            workspace: &workspace,
             home: &home,
             shown: &shown,
             bridge: &bridge,
@@ -325,9 +392,10 @@ impl Shared {
             Some(Err(fault)) => Err(unanswered(NoAnswer::Agent(fault))),
             None => {
                 let status = ran.status.map_err(|error| unanswered(NoAnswer::Io(error)))?;
-                let shifted = [EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP].map(i32::from);
-                if status.code().is_some_and(|code| shifted.contains(&code)) {
-                    return Err(unanswered(NoAnswer::Shifted));
+                let code = status.code().and_then(|code| u8::try_from(code).ok());
+                let max = self.parts.backend.memory_bytes_max();
+                if let Some(why) = code.and_then(|code| no_answer_of(code, max)) {
+                    return Err(unanswered(why));
                 }
                 let said = ran.complaint.trim();
                 let said =
@@ -356,7 +424,7 @@ impl Shared {
 }
 
 /// Returns what was used between two looks at the account.
-fn since(before: &GateSpent, after: &GateSpent) -> GateSpent {
+pub(super) fn since(before: &GateSpent, after: &GateSpent) -> GateSpent {
     let less = |after: u64, before: u64| after.saturating_sub(before);
     GateSpent {
         n_requests: less(after.n_requests, before.n_requests),
@@ -403,7 +471,7 @@ async fn complaint(mut stderr: impl AsyncRead + Unpin) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-fn unanswered(error: NoAnswer) -> SessionError {
+pub(super) fn unanswered(error: NoAnswer) -> SessionError {
     let hint = match &error {
         NoAnswer::Agent(fault) => fault.hint().map(str::to_owned),
         NoAnswer::Planted(_) => Some(
@@ -411,7 +479,7 @@ fn unanswered(error: NoAnswer) -> SessionError {
              ask you first"
                 .to_owned(),
         ),
-        NoAnswer::Shifted => Some("`ironcurtain start --continue` goes on with the session".to_owned()),
+        NoAnswer::Shifted | NoAnswer::Memory(_) | NoAnswer::Processes | NoAnswer::Disk => Some("`ironcurtain start --continue` goes on with the session".to_owned()),
         _ => None,
     };
     SessionError::MessageFailed(Unanswered { error: Box::new(error), hint })

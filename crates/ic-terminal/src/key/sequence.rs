@@ -1,6 +1,6 @@
 //! What follows an Escape: a sequence that is a key, the beginning of a paste, or nothing that we know.
 
-use super::Key;
+use super::{Key, Mouse};
 
 /// The longest sequence that is looked at; of a longer one the rest is dropped too.
 const BYTES_MAX: usize = 64;
@@ -99,6 +99,9 @@ impl Sequence {
                 self.kind = Kind::Raw { n_left: 1 };
                 return Step::More(self);
             }
+            (b'M' | b'm', false) if self.bytes.starts_with(b"<") => {
+                return Step::Key(mouse(&self.bytes, last));
+            }
             // A mouse; Enter is `ESC O M`.
             (b'M', false) => return Step::Key(None),
             _ => {}
@@ -115,6 +118,24 @@ impl Sequence {
             _ => Step::Key(by_letter(last, modifiers)),
         }
     }
+}
+
+/// Reads `<button;column;row`, which end with `m` when a button is let go.
+///
+/// Whatever else was held down or moved is nothing that we know.
+fn mouse(bytes: &[u8], last: u8) -> Option<Key> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_prefix('<')?;
+    let mut numbers = text.split(';').map(str::parse::<u16>);
+    let mut number = || numbers.next()?.ok();
+    let (button, column, row) = (number()?, number()?, number()?);
+    let what = match (button, last) {
+        (0, b'M') => Mouse::Press,
+        (64, b'M') => Mouse::WheelUp,
+        (65, b'M') => Mouse::WheelDown,
+        _ => return None,
+    };
+    let is_over = numbers.next().is_none();
+    is_over.then_some(Key::Mouse(what, (column.checked_sub(1)?, row.checked_sub(1)?)))
 }
 
 /// What was held down with a key.

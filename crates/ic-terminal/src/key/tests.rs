@@ -91,6 +91,25 @@ fn a_mouse_presses_no_keys() {
 }
 
 /// Feeds pieces, waits in vain after each, and returns which of them were one key alone.
+/// Where they are asked for, presses and turns of the wheel are told; nothing of them is a letter.
+#[test]
+fn a_mouse_is_told_where_it_is_asked_for() {
+    for (bytes, expected) in [
+        (&b"\x1b[<0;1;1M"[..], vec![Key::Mouse(Mouse::Press, (0, 0))]),
+        (b"\x1b[<0;80;24M\x1b[<0;80;24m", vec![Key::Mouse(Mouse::Press, (79, 23))]),
+        (b"\x1b[<64;3;4M", vec![Key::Mouse(Mouse::WheelUp, (2, 3))]),
+        (b"\x1b[<65;3;4M", vec![Key::Mouse(Mouse::WheelDown, (2, 3))]),
+        // Other buttons, movements, modifiers, and what is no report.
+        (b"\x1b[<2;3;4M\x1b[<35;3;4M\x1b[<4;3;4M", vec![]),
+        (b"\x1b[<0;0;4M\x1b[<0;3M\x1b[<0;3;4;5M\x1b[<+;3;4M\x1b[<0;70000;4M\x1b[<M", vec![]),
+        (b"\x1b[My!!", vec![]),
+    ] {
+        let mut decoder = Decoder::with_mouse();
+        assert_eq!(decoder.feed(bytes), expected, "{bytes:?}");
+        assert!(Decoder::default().feed(bytes).is_empty(), "{bytes:?}");
+    }
+}
+
 fn alone(pieces: &[&[u8]]) -> Vec<bool> {
     let mut decoder = Decoder::default();
     let mut read = |piece: &&[u8]| {

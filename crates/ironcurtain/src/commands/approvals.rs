@@ -7,7 +7,8 @@ mod answer;
 mod change;
 mod list;
 mod show;
-mod watch;
+pub(crate) mod stats;
+pub(crate) mod watch;
 
 pub(crate) use list::rows;
 
@@ -32,6 +33,7 @@ pub(crate) enum ApprovalsCommand {
     Approve(answer::ApproveArgs),
     Deny(answer::DenyArgs),
     Watch(watch::WatchArgs),
+    Stats(stats::StatsArgs),
 }
 
 /// Runs `command`.
@@ -46,6 +48,7 @@ pub(crate) fn run(
         ApprovalsCommand::Approve(args) => answer::approve(&args, environment, screen),
         ApprovalsCommand::Deny(args) => answer::deny(&args, environment, screen),
         ApprovalsCommand::Watch(args) => watch::run(&args, environment, screen),
+        ApprovalsCommand::Stats(args) => stats::run(&args, environment, screen),
     }
 }
 
@@ -123,7 +126,7 @@ impl Sight {
 }
 
 /// What is said when nothing waits.
-const NOTHING: &str = "No escalation pending.";
+pub(crate) const NOTHING: &str = "No escalation pending.";
 
 /// Where a question is shown, and so how more of it is seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,21 +1,24 @@
-//! `ironcurtain cleanup`: sessions that nobody used for a while go, with their sandboxes.
+//! `ironcurtain cleanup`: sessions that nobody used for a while go, with their sandboxes, and containers of sessions
+//! that died.
 
 use std::time::Duration;
 
-use ic_home::{Clock as _, Environment, SystemClock};
+use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_store::{Doing, Sessions};
 use ic_types::Timestamp;
 
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::commands::sessions::told;
+use crate::commands::start::runtime;
+use crate::containers::Found;
 use crate::error::Failure;
 use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::Screen;
 
 /// Remove the directories of sessions that were not used for a while
 ///
-/// Asks first at a terminal. Never one that is running. Audit logs are kept, in `audit/` of the IronCurtain home; workspaces of
+/// Containers of sessions that died are removed, too. Asks first at a terminal. Never one that is running. Audit logs are kept, in `audit/` of the IronCurtain home; workspaces of
 /// your own are not touched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CleanupArgs {
@@ -64,7 +67,25 @@ pub(crate) fn run(
     told(&removed, ("removed", "would remove"), doing, screen)?;
     // So that the list is right for whoever reads the file.
     sessions.all()?;
+    if doing == Doing::ForGood {
+        remove_containers(&home, environment, screen);
+    }
     Ok(if removed.failed.is_empty() { Exit::Success } else { Exit::Failed })
+}
+
+/// Removes the containers of sessions that died, where there is an engine.
+fn remove_containers(home: &Home, environment: &Environment, screen: &mut Screen) {
+    let swept = runtime().and_then(|runtime| {
+        runtime.block_on(async { Found::any(environment).await?.sweep(home).await })
+    });
+    // Most people have no engine, and nothing of theirs is in one then.
+    let Ok(swept) = swept else { return };
+    for session in swept.removed {
+        screen.notice(&format!("removed the container of the session {session}, which had died"));
+    }
+    for (session, why) in swept.failed {
+        screen.warning(&format!("the container of the session {session} is left: {why}"));
+    }
 }
 
 /// Reads an age: a whole number and a unit.

@@ -1,6 +1,9 @@
-//! `ironcurtain compile-policy`: a constitution in plain English becomes a policy, by code.
+//! `ironcurtain compile-policy`: a constitution in English becomes a policy.
 //!
-//! No model takes part, and no key is needed. What is written was verified with the engine that judges calls.
+//! Plain sentences need no model and no key. For the others a model proposes plain sentences, which the same code
+//! compiles once a person has accepted them. What is written was verified with the engine that judges calls.
+
+mod free;
 
 use std::path::{Path, PathBuf};
 
@@ -17,20 +20,24 @@ use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::constitution::{CONSTITUTION, Made, handwritten_in};
 use crate::own_policy::difference::{Difference, Settings, unusable_lines};
-use crate::own_policy::{Agreed, english, meaning, note_use};
+use crate::own_policy::force::note_use;
+use crate::own_policy::{Agreed, meaning};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
+use free::{Job, Proposed};
 
 /// The policy in force, in no place.
 const IN_FORCE: Wanted =
     Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
 
-/// Compile a constitution in plain English to a policy
+/// Compile a constitution in English to a policy
 ///
-/// Needs no model and no key. Every line of the constitution has to be a plain sentence (`ironcurtain
-/// policy grammar` shows how they are written), a heading, a block quote, a comment or a code block. The
-/// policy is tested at the border of every place before it is written; if something is wrong, nothing is
-/// replaced. Asks for your confirmation if the policy would be in force.
+/// Plain sentences (`ironcurtain policy grammar` shows how they are written) are compiled without a model
+/// and without a key. For other sentences the model of `policyModelId` proposes plain ones; you see each
+/// with the words that it stands for, and nothing counts before you accept it. Answers are kept, so an
+/// unchanged constitution asks no model again. The policy is tested at the border of every place before it
+/// is written; if something is wrong, nothing is replaced. Asks for your confirmation if the policy would
+/// be in force, or a model proposed sentences.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompileArgs {
     /// Constitution to compile; without it, constitution.md of the IronCurtain home
@@ -39,9 +46,23 @@ pub(crate) struct CompileArgs {
     /// Directory of the policy; without it, generated/ of the IronCurtain home
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Ask the model about this server only; for the others its earlier answers are used
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Fail at the first scenario that fails, instead of asking the model who is to blame
+    #[arg(long)]
+    no_repair: bool,
     /// Confirm beforehand, where `approvals.scripted` allows it
     #[arg(long)]
     yes: bool,
+}
+
+impl CompileArgs {
+    /// Asks for the policy of the home to be compiled from a file.
+    pub(crate) fn of(constitution: PathBuf) -> Self {
+        let constitution = Some(constitution);
+        Self { constitution, output: None, server: None, no_repair: false, yes: false }
+    }
 }
 
 /// Runs the command.
@@ -64,8 +85,8 @@ pub(crate) fn run(
         .map_err(|_| Failure::config(format!("`{}` is not valid UTF-8", source.display())))?;
     let known = Loaded::load(&default(), NoSandbox::None, environment)?;
     let handwritten = handwritten_in(&source.with_extension("scenarios.json"))?;
-    let made = Made::of(&text, &english::tools(&known), &output, handwritten)
-        .map_err(|error| error.of(&source.display().to_string()))?;
+    let job = Job { args, source: &source, output: &output, known: &known, environment };
+    let (made, proposed) = job.make(&text, handwritten, screen)?;
     let _lock = Lock::acquire(home.policies_lock())?;
     // The lists of a policy that is not there yet are taken with the rules.
     let is_there = files::read_if_present(&output.join(COMPILED))?.is_some();
@@ -79,33 +100,16 @@ pub(crate) fn run(
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;
         return Ok(Exit::Success);
     }
-    let (before, is_in_force) = in_force(&output, &home, environment, screen)?;
-    if is_in_force {
-        let mut person =
-            Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
-        let difference = match &before {
-            Some(_) => Some(difference(&made, base, environment)?),
-            None => None,
-        };
-        let mut lines = lines(&made.compiled, before.as_ref());
-        lines.extend(loaded.roots.lines().iter().map(|line| format!("  {}", visible_line(line))));
-        lines.extend(difference.iter().flat_map(Difference::lines));
-        if let (Some(before), Some(difference)) = (&before, &difference) {
-            lines.extend(unusable_lines(before, &loaded, difference));
-        }
-        person.show(&lines, screen)?;
-        if person.ask("Use this policy from now on?")? == Answer::Denied {
-            screen.line("Nothing was changed.")?;
-            return Ok(Exit::Failed);
-        }
-        let agreed = Agreed { by: "compile-policy", how: person.how_agreed() };
-        let noted = (agreed, difference.as_ref());
-        note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
+    let result = Outcome { made: &made, proposed: proposed.as_ref(), loaded: &loaded, base };
+    if !job.is_agreed(&result, &home, screen)? {
+        screen.line("Nothing was changed.")?;
+        return Ok(Exit::Failed);
     }
     for above in missing_above(&output)?.iter().rev() {
         file::create_dir(above)?;
     }
     made.write(&output, &beside(&source, &output))?;
+    Proposed::write(proposed.as_ref(), &output)?;
     screen.line(&format!(
         "{} became {} and {}, all of which pass: {}",
         ic_types::counted(made.constitution.sentences.len(), "sentence", "sentences"),
@@ -114,9 +118,66 @@ pub(crate) fn run(
         visible(&output.display().to_string())
     ))?;
     if artifact::needs_this_program(&made.compiled) {
-        screen.notice("the rules use `${SANDBOX}`, which the TypeScript program does not load");
+        screen.notice("the rules use what only this program knows (`${SANDBOX}` and the like); the TypeScript program does not load them");
     }
     Ok(Exit::Success)
+}
+
+/// What was compiled.
+struct Outcome<'a> {
+    made: &'a Made,
+    proposed: Option<&'a Proposed>,
+    /// The policy that it becomes.
+    loaded: &'a Loaded,
+    /// The policy that its rules replace.
+    base: PathBuf,
+}
+
+impl Job<'_> {
+    /// Shows what was compiled and asks, where somebody has to agree; notes it if it will be in force.
+    fn is_agreed(
+        &self,
+        Outcome { made, proposed, loaded, base }: &Outcome<'_>,
+        home: &Home,
+        screen: &mut Screen,
+    ) -> Result<bool, Failure> {
+        let Self { args, output, environment, .. } = *self;
+        let (before, is_in_force) = in_force(output, home, environment, screen)?;
+        // SECURITY: what a model proposed is accepted by a person, also where it is not in force yet.
+        let is_new = proposed.is_some_and(|it| !it.is_accepted_in(output));
+        if !is_in_force && !is_new {
+            return Ok(true);
+        }
+        let what = "whether to use the policy";
+        let mut person = Person::find(what, args.yes, Scripts::of(home, environment)?)?;
+        // What is not in force yet opens nothing; `policy use` shows what it would.
+        let difference = match &before {
+            Some(_) if is_in_force => Some(difference(made, base.clone(), environment)?),
+            Some(_) | None => None,
+        };
+        let mut lines = proposed.map(Proposed::lines).unwrap_or_default();
+        lines.extend(is_in_force.then(|| in_force_line(before.as_ref())));
+        lines.extend(rule_lines(&made.compiled, is_in_force));
+        lines.extend(loaded.roots.lines().iter().map(|line| format!("  {}", visible_line(line))));
+        lines.extend(difference.iter().flat_map(Difference::lines));
+        if let (Some(before), Some(difference)) = (&before, &difference) {
+            lines.extend(unusable_lines(before, loaded, difference));
+        }
+        person.show(&lines, screen)?;
+        let question = match is_in_force {
+            true => "Use this policy from now on?",
+            false => "Accept these sentences for the policy?",
+        };
+        if person.ask(question)? == Answer::Denied {
+            return Ok(false);
+        }
+        if is_in_force {
+            let agreed = Agreed { by: "compile-policy", how: person.how_agreed() };
+            let noted = (agreed, difference.as_ref());
+            note_use(before.as_ref().unwrap_or(loaded), loaded, noted, home)?;
+        }
+        Ok(true)
+    }
 }
 
 /// Returns the directories above `output` that are not there, the innermost first.
@@ -183,16 +244,24 @@ fn in_force(
     Ok((before, is_it))
 }
 
-fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {
-    let mut lines = vec![match before {
+/// Says what is in force until the question is answered.
+fn in_force_line(before: Option<&Loaded>) -> String {
+    match before {
         Some(before) => format!(
             "in force now: {} ({})",
             visible(&before.origin),
             ic_types::counted(before.judge.policy.rules().len(), "rule", "rules")
         ),
         None => "in force now: none that can be used".to_owned(),
-    }];
-    lines.push("from now on, what no rule covers is refused, and:".to_owned());
+    }
+}
+
+fn rule_lines(compiled: &Compiled, is_in_force: bool) -> Vec<String> {
+    let first = match is_in_force {
+        true => "from now on, what no rule covers is refused, and:",
+        false => "with this policy, what no rule covers is refused, and:",
+    };
+    let mut lines = vec![first.to_owned()];
     for rule in &compiled.rules {
         let text = format!("  {:<8} {}", rule.effect.as_str(), rule.description);
         lines.push(visible_line(&text));

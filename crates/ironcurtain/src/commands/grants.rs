@@ -6,6 +6,7 @@
 use ic_escalation::display::{self, View};
 use ic_escalation::{GrantId, GrantRecord, GrantsFile, Registry, Revoked};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_listener::GrantRow;
 use ic_types::{Json, Object, SessionId, SessionName, Timestamp, visible};
 
 use crate::commands::Exit;
@@ -117,13 +118,39 @@ fn revoke(
         return Ok(Exit::Failed);
     }
     for Found { file, record, .. } in &found {
-        let said = match file.revoke(&record.id).map_err(|error| unusable(&error))? {
-            Revoked::Gone => format!("Grant {} was taken back.", record.id),
-            Revoked::Unknown => format!("Grant {} had ended meanwhile.", record.id),
-        };
-        screen.line(&said)?;
+        screen.line(&take_back(file, record)?)?;
     }
     Ok(Exit::Success)
+}
+
+/// Returns the grants that are in force, the newest last, as the listener shows them.
+pub(crate) fn in_force(home: &Home) -> Result<Vec<GrantRow>, Failure> {
+    let now = SystemClock.now();
+    let found = find(home, &mut Screen::silent())?.into_iter().filter(|it| it.is_in_force(now));
+    Ok(found.map(|it| GrantRow { id: it.record.id.to_string(), lines: it.lines(now) }).collect())
+}
+
+/// Takes a grant back, the newest one unless one is named; returns what is said about it.
+pub(crate) fn undo(home: &Home, id: Option<&str>) -> Result<String, Failure> {
+    let now = SystemClock.now();
+    let mut found = find(home, &mut Screen::silent())?;
+    found.retain(|it| it.is_in_force(now));
+    let meant = match id {
+        Some(id) => found.iter().find(|it| it.record.id.as_str() == id),
+        None => found.last(),
+    };
+    match (meant, id) {
+        (Some(Found { file, record, .. }), _) => take_back(file, record),
+        (None, Some(id)) => Ok(format!("No grant `{id}` is in force.")),
+        (None, None) => Ok("No grant is in force.".to_owned()),
+    }
+}
+
+fn take_back(file: &GrantsFile, record: &GrantRecord) -> Result<String, Failure> {
+    Ok(match file.revoke(&record.id).map_err(|error| unusable(&error))? {
+        Revoked::Gone => format!("Grant {} was taken back.", record.id),
+        Revoked::Unknown => format!("Grant {} had ended meanwhile.", record.id),
+    })
 }
 
 /// Finds all grants that are written down, in the order in which they were given.
@@ -163,8 +190,14 @@ impl Found {
     }
 
     fn lines(&self, now: Timestamp) -> Vec<String> {
-        let GrantRecord { id, server, tool, scopes, only, expires_at, left, .. } = &self.record;
+        let GrantRecord { id, server, tool, scopes, only, expires_at, left, used, .. } =
+            &self.record;
         let session = self.name.as_ref().map_or(self.session.as_str(), SessionName::as_str);
+        let used = match used {
+            0 => String::new(),
+            1 => ", used once".to_owned(),
+            n => format!(", used {n} times"),
+        };
         let left = match left {
             None => String::new(),
             Some(1) => ", for 1 more call".to_owned(),
@@ -172,7 +205,7 @@ impl Found {
         };
         let ends = display::remaining(*expires_at, now);
         let mut lines =
-            vec![format!("{id} {session}: {server} may call {tool}; ends {ends}{left}")];
+            vec![format!("{id} {session}: {server} may call {tool}; ends {ends}{left}{used}")];
         for (role, kind, values) in scopes {
             let values = values.iter();
             lines.extend(
@@ -206,6 +239,7 @@ impl Found {
         row.insert("createdAt", record.created_at.to_string());
         row.insert("expiresAt", record.expires_at.to_string());
         row.insert("count", record.left.map_or(Json::Null, Json::from));
+        row.insert("used", record.used);
         Json::Object(row)
     }
 }

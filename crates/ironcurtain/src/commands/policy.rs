@@ -15,7 +15,7 @@ mod recorded;
 mod replay;
 mod request;
 mod show;
-mod suggest;
+pub(in crate::commands) mod suggest;
 pub(crate) mod test;
 pub(in crate::commands) mod using;
 mod verify;

@@ -63,7 +63,7 @@ pub(crate) struct ProxyArgs {
     /// Let calls that need approval wait for an answer even if no approver is connected
     ///
     /// Without it such a call is denied at once, unless an approver is connected, for example with
-    /// `ironcurtain approvals watch --desk`. A call waits up to `escalationTimeoutSeconds`.
+    /// `ironcurtain listen`. A call waits up to `escalationTimeoutSeconds`.
     #[arg(long)]
     wait: bool,
     /// Offer one tool that runs TypeScript, in which all tools are functions, instead of each tool

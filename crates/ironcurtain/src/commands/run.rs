@@ -77,6 +77,7 @@ pub(crate) fn run(
         resumed: None,
         kind: SessionKind::Script,
         agent: AGENT,
+        seen_as: None,
         task: Some(&task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),

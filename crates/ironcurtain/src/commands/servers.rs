@@ -1,10 +1,9 @@
 //! `ironcurtain servers`: which MCP servers there are, whether they work, and whom we trust.
 
 mod add;
-mod draft;
+pub(crate) mod annotate;
 mod drafts;
 mod entries;
-mod guess;
 pub(super) mod import;
 mod install;
 pub(super) mod list;

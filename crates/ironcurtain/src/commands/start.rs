@@ -6,7 +6,9 @@
 mod agent;
 mod conversation;
 mod greeting;
+mod held;
 mod here;
+mod interface;
 mod notes;
 mod offer;
 mod repository;
@@ -18,7 +20,9 @@ use std::sync::Arc;
 
 use ic_adapter::Adapter;
 use ic_agent::Limits;
-use ic_home::{Environment, Home};
+use ic_escalation::{Message, Source};
+use ic_home::config::BackendChoice;
+use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_model::ModelName;
 use ic_opening::Thinker;
 use ic_opening::policy::Wanted;
@@ -66,8 +70,14 @@ pub(crate) struct StartArgs {
     ///
     /// It uses its own tools in the workspace, without network; what it does elsewhere goes through the
     /// policy. `--list-agents` shows which there are.
-    #[arg(long, value_name = "A", conflicts_with = "repo")]
+    #[arg(long, value_name = "A")]
     agent: Option<String>,
+    /// What holds that agent: `cage`, or `docker` for a container of Docker or Podman
+    ///
+    /// Without it, `agent.backend` of the configuration, which is `cage`. In a container the agent has a root
+    /// directory of its own (`docker.baseImage`), and its workspace is `/workspace`.
+    #[arg(long, value_name = "B", value_parser = backend)]
+    backend: Option<BackendChoice>,
     /// Offer the agent one tool that runs TypeScript, in which all tools are functions, instead of each tool
     ///
     /// Every call is judged as ever, and the list of tools takes far less of the model's context. The
@@ -112,6 +122,14 @@ pub(crate) struct StartArgs {
     /// What the session is about, for `sessions list` and for you when you resume it
     #[arg(long, value_name = "D")]
     description: Option<String>,
+    /// Show the agent's own full-screen interface at this terminal
+    ///
+    /// Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says when a call
+    /// waits for approval, and Ctrl-] shows the question, whatever the agent draws. Ctrl-\ twice within a
+    /// second ends the session. Without `--agent` it is the agent of `docker.defaultAgent`. The exit code is
+    /// the agent's. After `kill -9` the terminal may stay as it was; `reset` or `stty sane` help.
+    #[arg(long, conflicts_with_all = ["json", "repo"])]
+    pty: bool,
     /// Let calls that need approval wait for an answer even if no approver is connected
     #[arg(long)]
     wait: bool,
@@ -135,16 +153,12 @@ pub(crate) fn run(
         agents::list(&home(environment)?, false, screen)?;
         return Ok(Exit::Success);
     }
-    // Words that a shell has taken apart.
-    let task = (!args.task.is_empty()).then(|| args.task.join(" "));
-    if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
-        return Err(Failure::usage("the task is empty").with_hint("say what to do"));
-    }
+    let task = args.task()?;
     if let Some(url) = &args.repo {
         repository::check(url)?;
     }
     let resumed = args.resumed(environment)?;
-    let adapter = agent::chosen(args.agent.as_deref(), resumed.as_ref())?;
+    let adapter = args.adapter(resumed.as_ref(), environment)?;
     let is_filled = resume::is_filled(resumed.as_ref(), environment)?;
     let workspace = match is_filled {
         true => args.workspace.clone(),
@@ -181,12 +195,18 @@ pub(crate) fn run(
         resumed,
         kind: actor.kind(),
         agent: actor.name(),
+        seen_as: None,
         task: task.as_deref(),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
-    let errand = Errand { task: task.as_deref(), repo: args.repo.as_deref(), json: args.json };
+    let errand = Errand {
+        task: task.as_deref(),
+        repo: args.repo.as_deref(),
+        json: args.json,
+        is_pty: args.pty,
+    };
     let ended = match actor {
         Actor::BuiltIn(thinker) => {
             runtime.block_on(run_session(errand, thinker, session, environment, screen))
@@ -198,6 +218,11 @@ pub(crate) fn run(
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
     ended
+}
+
+/// Reads what is to hold an agent.
+fn backend(text: &str) -> Result<BackendChoice, String> {
+    BackendChoice::of(text).ok_or_else(|| "it is `cage` or `docker`".to_owned())
 }
 
 /// Who acts in the session.
@@ -218,10 +243,19 @@ impl Actor {
     ) -> Result<Option<Self>, Failure> {
         let model = args.model.as_deref();
         let Some(adapter) = adapter else {
+            if args.backend.is_some() {
+                return Err(Failure::usage("`--backend` is for agents of others")
+                    .with_hint("name one with `--agent`, such as `--agent claude-code`"));
+            }
             return Ok(Some(Self::BuiltIn(Thinker::choose(model, environment)?)));
         };
-        let wanted =
-            agent::Wanted { adapter, model, is_code_mode: args.code_mode, is_scripted: args.json };
+        let wanted = agent::Wanted {
+            adapter,
+            model,
+            is_code_mode: args.code_mode,
+            is_scripted: args.json,
+            backend: args.backend,
+        };
         let chosen = agent::Chosen::find(&wanted, environment, runtime, screen)?;
         Ok(chosen.map(|chosen| Self::Other(Box::new(chosen))))
     }
@@ -254,6 +288,8 @@ struct Errand<'a> {
     repo: Option<&'a str>,
     /// Whether a script reads what is printed.
     json: bool,
+    /// Whether the agent's own interface is shown.
+    is_pty: bool,
 }
 
 async fn run_session(
@@ -350,6 +386,13 @@ async fn perform(
     screen: &mut Screen,
 ) -> Result<(Result<String, SessionError>, Showing), Failure> {
     let cancel = CancellationToken::new();
+    // The task is an argument of the command line, which is the person's own.
+    session.note_typed(&Message {
+        text: task.to_owned(),
+        source: Source::Typed,
+        at: SystemClock.now(),
+        has_paste: false,
+    });
     let sending = session.send_message(task, cancel.clone());
     let scene = (session.news(), session.questions());
     let mut onlooker = match is_scripted {
@@ -372,9 +415,33 @@ enum Showing {
 }
 
 impl StartArgs {
+    /// Returns the task, whose words a shell may have taken apart.
+    fn task(&self) -> Result<Option<String>, Failure> {
+        let task = (!self.task.is_empty()).then(|| self.task.join(" "));
+        if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
+            return Err(Failure::usage("the task is empty").with_hint("say what to do"));
+        }
+        Ok(task)
+    }
+
     /// Returns whether nothing says where the agent is to work.
     fn is_place_open(&self, resumed: Option<&Metadata>) -> bool {
         self.workspace.is_none() && self.repo.is_none() && resumed.is_none()
+    }
+
+    /// Finds the agent of others that is wanted, if one is.
+    fn adapter(
+        &self,
+        resumed: Option<&Metadata>,
+        environment: &Environment,
+    ) -> Result<Option<&'static dyn Adapter>, Failure> {
+        let adapter = agent::chosen(self.agent.as_deref(), resumed)?;
+        if !self.pty {
+            return Ok(adapter);
+        }
+        let is_named = self.agent.is_some() || resumed.is_some();
+        let config = agent::config(&home(environment)?, environment)?;
+        interface::adapter(adapter, is_named, &config.docker.default_agent).map(Some)
     }
 
     /// Finds the session that is to go on, if one is.
@@ -408,7 +475,7 @@ pub(super) async fn open(
 }
 
 /// Makes the runtime that a session lives in.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -127,7 +127,7 @@ impl AlwaysOffer {
         lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));
         let changes = self.difference.lines_at_most(SHOWN_MAX, &self.shows_all());
         lines.extend(changes.into_iter().map(|line| format!("  {line}")));
-        lines.push(words::to_take_back(self.change.entries()));
+        lines.push(words::to_take_back(self.change.entries(), self.target.option().as_deref()));
         lines.push("Running sessions keep asking.".to_owned());
         lines
     }

@@ -77,6 +77,17 @@ pub(crate) fn failed(file: &str, faults: &Faults) -> Failure {
         .with_hint("`ironcurtain policy grammar` shows how sentences are written")
 }
 
+/// What a policy is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Sentences<'a> {
+    /// The constitution as written.
+    pub(crate) text: &'a str,
+    /// Its sentences.
+    pub(crate) constitution: Constitution,
+    /// Scenarios besides those at the borders of places.
+    pub(crate) tested: Vec<Scenario>,
+}
+
 impl Made {
     /// Compiles `text` for the policy in `output`, whose handwritten scenarios are kept.
     pub(crate) fn of(
@@ -86,6 +97,17 @@ impl Made {
         handwritten: Vec<Json>,
     ) -> Result<Self, MadeError> {
         let constitution = parse(text)?;
+        let sentences = Sentences { text, constitution, tested: Vec::new() };
+        Self::of_sentences(sentences, tools, output, handwritten)
+    }
+
+    /// Does the same for sentences that were read already.
+    pub(crate) fn of_sentences(
+        Sentences { text, constitution, tested }: Sentences<'_>,
+        tools: &[Tool],
+        output: &Path,
+        handwritten: Vec<Json>,
+    ) -> Result<Self, MadeError> {
         let compiled = compile(&constitution, tools)?;
         // The same sentences give the same bytes, so that grants and records still mean this policy.
         let before = files::read_if_present(&output.join(COMPILED))?;
@@ -102,7 +124,14 @@ impl Made {
                 written.push(scenario);
             }
         }
-        let scenarios: Vec<Scenario> = scenario::scenarios(&constitution, &compiled);
+        let mut scenarios: Vec<Scenario> = scenario::scenarios(&constitution, &compiled);
+        for tested in tested {
+            let is_same =
+                |it: &Scenario| it.tool == tested.tool && it.arguments == tested.arguments;
+            if !scenarios.iter().any(is_same) {
+                scenarios.push(tested);
+            }
+        }
         Ok(Self {
             rules: of(&at),
             scenarios: artifact::test_scenarios(
@@ -154,7 +183,7 @@ impl Made {
         if wrong.is_empty() {
             return Ok(loaded);
         }
-        let making = Home::new(environment.ironcurtain_home()?).policies().join(MAKING);
+        let making = making(environment)?;
         self.leave(&making)?;
         let said = |it: &Outcome| visible_line(&format!("{}: {}", it.description, it.said()));
         Err(Failure::config("the compiled policy does not say what its scenarios say")
@@ -163,7 +192,7 @@ impl Made {
     }
 
     /// Writes the files for somebody to look at.
-    fn leave(&self, making: &Path) -> Result<(), Failure> {
+    pub(crate) fn leave(&self, making: &Path) -> Result<(), Failure> {
         if file::names(making)?.is_some() {
             file::remove_tree(making)?;
         }
@@ -212,6 +241,11 @@ impl Made {
         let notes = self.compiled.notes.iter();
         notes.map(|it| visible_line(&format!("line {}: {}", it.line, it.text))).collect()
     }
+}
+
+/// Returns where a policy is left that is not what its sentences say.
+pub(crate) fn making(environment: &Environment) -> Result<PathBuf, Failure> {
+    Ok(Home::new(environment.ironcurtain_home()?).policies().join(MAKING))
 }
 
 /// Why a constitution was not compiled.

@@ -172,7 +172,7 @@ impl Difference {
     }
 }
 
-/// Says which tools can no longer be used at all, where the policies differ like this.
+/// Says which tools can no longer be used, where the policies differ like this.
 pub(crate) fn unusable_lines(
     before: &Loaded,
     after: &Loaded,
@@ -184,10 +184,15 @@ pub(crate) fn unusable_lines(
     }
     let known = unusable(before);
     let fresh: Vec<String> = unusable(after).into_iter().filter(|it| !known.contains(it)).collect();
-    match fresh.is_empty() {
-        true => Vec::new(),
-        false => vec![format!("Can no longer be used at all: {}", visible(&fresh.join(", ")))],
+    if fresh.is_empty() {
+        return Vec::new();
     }
+    // Where no sandbox was looked at, containment may leave one free.
+    let rest = match after.judge.bounds.sandbox {
+        Some(_) => "at all",
+        None => "outside of a session's own sandbox",
+    };
+    vec![format!("Can no longer be used {rest}: {}", visible(&fresh.join(", ")))]
 }
 
 /// Returns the tools of which every call is denied.

@@ -39,13 +39,15 @@ impl Verb {
     }
 }
 
-/// Says how to take `additions` back.
-pub(crate) fn to_take_back(additions: &[Addition]) -> String {
+/// Says how to take `additions` back from the policy that commands name with this `option`.
+pub(crate) fn to_take_back(additions: &[Addition], option: Option<&str>) -> String {
     let commands: Option<Vec<String>> = additions.iter().map(command).collect();
+    let option = option.unwrap_or_default();
     match commands.as_deref() {
-        Some([command]) => format!("To take it back: {command} --remove"),
+        Some([command]) => format!("To take it back: {command}{option} --remove"),
         Some(_) | None => {
-            "To take it back, edit additions.json in the directory of the policy.".to_owned()
+            "To take it back, take its sentences out: `ironcurtain policy edit`, with the name of the policy."
+                .to_owned()
         }
     }
 }
@@ -111,7 +113,7 @@ mod tests {
         let name = (Some(what.0.parse().unwrap()), what.1.map(|it| it.parse().unwrap()));
         let roles = roles.map(<[Role]>::to_vec);
         let addition = Addition::new(Effect::Allow, name, roles, place).unwrap();
-        to_take_back(&[addition])
+        to_take_back(&[addition], None)
     }
 
     #[test]
@@ -142,7 +144,7 @@ mod tests {
         }
         for odd in ["/a'b", "/a\u{202e}b", "/a\nb"] {
             let said = addition(files, Some(read_write), directory(odd));
-            assert!(said.contains("edit additions.json"), "{said}");
+            assert!(said.contains("`ironcurtain policy edit`"), "{said}");
         }
     }
 }

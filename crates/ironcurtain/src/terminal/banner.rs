@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ic_escalation::display::View;
-use ic_escalation::{Pending, Reply};
+use ic_escalation::{Earlier, Pending, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_terminal::gate::Page;
-use ic_terminal::{Gate, Ink};
+use ic_terminal::{self as terminal, Gate, Ink};
 use ic_types::EscalationId;
 use tokio::time::Instant;
 
@@ -60,6 +60,8 @@ pub(crate) struct Banner {
     always: Option<Always>,
     /// How it is asked where this banner stands.
     manner: Manner,
+    /// What was asked before.
+    earlier: Earlier,
 }
 
 /// How it is asked.
@@ -98,6 +100,7 @@ impl Banner {
             hint: None,
             always: None,
             manner: Manner { echo: Echo::Apart, further: "" },
+            earlier: Earlier::default(),
         }
     }
 
@@ -136,6 +139,7 @@ impl Banner {
             place.stage.say(Tone::Quiet, "The request was answered, has changed, or is over.");
         }
         for it in &pending {
+            self.earlier.note(it.number(), it.request());
             self.raised(it.request().escalation.clone(), place);
         }
     }
@@ -168,6 +172,27 @@ impl Banner {
             }
             None => false,
         }
+    }
+
+    /// Returns what a key is typed as, if it may be an answer to what stands there.
+    pub(crate) fn word_of(&self, key: &terminal::Key, is_alone: bool) -> Option<String> {
+        if !self.is_asking() {
+            return None;
+        }
+        match key {
+            // In one piece with others it is the beginning of a message, or of nothing.
+            terminal::Key::Char(_) | terminal::Key::Enter if !is_alone => None,
+            terminal::Key::Char(c) if self.takes(*c) => Some(c.to_string()),
+            terminal::Key::Enter => Some(String::new()),
+            // A paste is no answer, but may be a message.
+            _ => None,
+        }
+    }
+
+    /// Returns the numbers of the questions that stand there.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let shown = self.shown.iter();
+        shown.flat_map(|it| it.group.all().map(Pending::number)).collect()
     }
 
     /// Returns how many calls are asked about at once.
@@ -206,6 +231,21 @@ impl Banner {
         true
     }
 
+    /// Shows the questions with these numbers as one, each in full, in place of what stands there; says how
+    /// many of them still wait.
+    pub(crate) fn bring_all(&mut self, numbers: &[u64], place: &mut Place<'_>) -> usize {
+        let pending = place.questions.pending().into_iter();
+        let wanted = pending.filter(|it| numbers.contains(&it.number())).collect();
+        let Some(group) = Group::listed(wanted) else { return 0 };
+        if let Some(before) = self.withdraw() {
+            self.wait_again(&before, &group.first().request().escalation);
+        }
+        self.waiting.retain(|it| !group.holds(it));
+        let n_calls = group.len();
+        self.show(group);
+        n_calls
+    }
+
     /// Denies the question with this number, which need not stand there; `false` if there is none.
     pub(crate) fn deny(&mut self, number: u64, place: &mut Place<'_>) -> bool {
         let pending = place.questions.pending();
@@ -219,7 +259,7 @@ impl Banner {
         {
             self.wait_again(&group, &id);
         }
-        let (tone, said) = place.questions.settle(&wanted, &Reply::Deny);
+        let (tone, said) = self.settle(&wanted, &Reply::Deny, place);
         place.stage.say(tone, &said);
         self.show_next(place);
         true
@@ -231,6 +271,9 @@ impl Banner {
         }
         self.manner = Manner { echo: place.stage.echo(), further: place.questions.further_keys() };
         let pending = place.questions.pending();
+        for it in &pending {
+            self.earlier.note(it.number(), it.request());
+        }
         let names = |it: &Pending, id: &EscalationId| it.request().escalation == *id;
         self.apart.retain(|id| pending.iter().any(|it| names(it, id)));
         let is_apart = |it: &Pending| self.apart.iter().any(|id| names(it, id));
@@ -245,26 +288,25 @@ impl Banner {
                 false => place.questions.group(next, &groupable),
             };
             self.waiting.retain(|it| !group.holds(it));
-            let heading = match group.len() {
-                1 => "Approval request:".to_owned(),
-                n_calls => format!("{n_calls} calls need approval; you answer them together:"),
-            };
-            let now = SystemClock.now();
-            let short = group.lines(View::Short, now);
-            let has_details = group.lines(View::Full, now) != short;
-            let mut lines = vec![Row { ink: Ink::Question, text: heading }];
-            lines.extend(painted(short));
-            let keys = Keys::Table { has_details, has_always: self.has_always(&group) };
-            self.present(Shown {
-                group,
-                wishes: Vec::new(),
-                always: None,
-                lines,
-                keys,
-                laid: None,
-            });
-            return;
+            return self.show(group);
         }
+    }
+
+    /// Puts questions on the screen that are answered together.
+    fn show(&mut self, group: Group) {
+        let heading = match group.len() {
+            1 => "Approval request:".to_owned(),
+            n_calls => format!("{n_calls} calls need approval; you answer them together:"),
+        };
+        let now = SystemClock.now();
+        let short = group.lines(View::Short, now);
+        let has_details = group.lines(View::Full, now) != short;
+        let mut lines = vec![Row { ink: Ink::Question, text: heading }];
+        lines.extend(painted(short));
+        lines.extend(self.since(&group));
+        let keys = Keys::Table { has_details, has_always: self.has_always(&group) };
+        let wishes = Vec::new();
+        self.present(Shown { group, wishes, always: None, lines, keys, laid: None });
     }
 
     /// Returns whether an addition to the policy is offered for what is asked.

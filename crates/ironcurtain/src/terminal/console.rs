@@ -32,10 +32,10 @@ use crate::screen::{Screen, message_lines};
 /// What stands before what is typed.
 pub(super) const PROMPT: &str = "> ";
 /// How long an Escape waits for what may follow it.
-const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 /// Rows that are kept for what is said about a key that did not count.
 const ROWS_HINT: usize = 1;
-const BELL: &str = "\x07";
+pub(super) const BELL: &str = "\x07";
 
 /// A terminal that is drawn, and read key by key.
 pub(crate) struct Console<'a> {
@@ -313,17 +313,7 @@ impl Console<'_> {
 
     /// Takes a key as an answer, or as an attempt at one; says whether it did.
     pub(crate) fn is_answer(&mut self, key: &Key, is_alone: bool, questions: &dyn Asking) -> bool {
-        if !self.banner.is_asking() {
-            return false;
-        }
-        let word = match key {
-            // In one piece with others it is the beginning of a message, or of nothing.
-            Key::Char(_) | Key::Enter if !is_alone => return false,
-            Key::Char(c) if self.banner.takes(*c) => c.to_string(),
-            Key::Enter => String::new(),
-            // A paste is no answer, but may be a message.
-            _ => return false,
-        };
+        let Some(word) = self.banner.word_of(key, is_alone) else { return false };
         self.with(questions, |banner, place| banner.typed(&word, place));
         true
     }

@@ -17,6 +17,16 @@ const MEMBERS_MAX: usize = 50;
 pub(crate) struct Group {
     first: Pending,
     others: Vec<Pending>,
+    likeness: Likeness,
+}
+
+/// What the questions of a group have in common.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Likeness {
+    /// They differ in their values only, so of the others that is shown.
+    Alike,
+    /// Nothing: each is shown in full.
+    Listed,
 }
 
 impl Group {
@@ -25,12 +35,19 @@ impl Group {
         let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
         let alike = pending.iter().filter(is_other).filter(|it| is_alike(&first, it));
         let others = alike.take(MEMBERS_MAX - 1).cloned().collect();
-        Self { first, others }
+        Self { first, others, likeness: Likeness::Alike }
     }
 
     /// Takes one alone.
     pub(crate) fn alone(first: Pending) -> Self {
-        Self { first, others: Vec::new() }
+        Self { first, others: Vec::new(), likeness: Likeness::Alike }
+    }
+
+    /// Puts questions together that need not be alike; `None` without any.
+    pub(crate) fn listed(pending: Vec<Pending>) -> Option<Self> {
+        let mut pending = pending.into_iter().take(MEMBERS_MAX);
+        let first = pending.next()?;
+        Some(Self { first, others: pending.collect(), likeness: Likeness::Listed })
     }
 
     /// Returns the one that is shown in full.
@@ -57,6 +74,10 @@ impl Group {
     pub(crate) fn lines(&self, view: View, now: Timestamp) -> Vec<String> {
         let mut shown = lines(&self.first, view, At::Dialog, now);
         if self.others.is_empty() {
+            return shown;
+        }
+        if self.likeness == Likeness::Listed {
+            shown.extend(self.others.iter().flat_map(|it| lines(it, view, At::Dialog, now)));
             return shown;
         }
         let n_others = self.others.len();

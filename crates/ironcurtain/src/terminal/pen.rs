@@ -42,14 +42,7 @@ impl<'a> Pen<'a> {
 
     /// Returns how large the screen is now, and whether it is what it is drawn for.
     pub(super) fn new_size(&self) -> (Size, bool) {
-        let size = size(&self.terminal);
-        let real = tcgetwinsize(&self.terminal).ok();
-        // One that does not say how large it is has the usual size.
-        let is_small = |real: u16, drawn: usize| real != 0 && usize::from(real) < drawn;
-        let fits = real.is_none_or(|real| {
-            !is_small(real.ws_col, size.columns) && !is_small(real.ws_row, size.rows)
-        });
-        (size, fits)
+        size_and_fit(&self.terminal)
     }
 
     pub(super) fn size(&self) -> Size {
@@ -143,13 +136,30 @@ impl Stage for Pen<'_> {
     }
 
     fn is_read(&mut self) -> bool {
-        let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
-        // SECURITY: whoever cannot be asked may have something to be read.
-        poll(&mut sources, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+        is_read(&self.terminal)
     }
 
     /// What is asked stands in the region.
     fn ask(&mut self, _: &str) {}
+}
+
+/// Returns whether nothing that was typed waits to be read.
+pub(super) fn is_read(terminal: &OwnedFd) -> bool {
+    let mut sources = [PollFd::new(terminal, PollFlags::IN)];
+    // SECURITY: whoever cannot be asked may have something to be read.
+    poll(&mut sources, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+}
+
+/// Returns how large a screen is drawn, and whether the terminal is as large as that.
+pub(super) fn size_and_fit(terminal: &OwnedFd) -> (Size, bool) {
+    let size = size(terminal);
+    let real = tcgetwinsize(terminal).ok();
+    // One that does not say how large it is has the usual size.
+    let is_small = |real: u16, drawn: usize| real != 0 && usize::from(real) < drawn;
+    let fits = real.is_none_or(|real| {
+        !is_small(real.ws_col, size.columns) && !is_small(real.ws_row, size.rows)
+    });
+    (size, fits)
 }
 
 /// Returns how large a terminal is.

@@ -18,6 +18,10 @@ const ENTER: &str = "\x1b[?2004h";
 /// Pastes as before, lines broken, the cursor seen, no ink.
 const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m";
 
+/// A screen of its own, which leaves the one before as it was, and on which presses of a mouse are told.
+const FULL_ENTER: &str = "\x1b[?1049h\x1b[?1000h\x1b[?1006h";
+const FULL_LEAVE: &str = "\x1b[?1006l\x1b[?1000l\x1b[?1049l";
+
 /// The title of the window is kept, and comes back.
 const TITLE_KEEP: &str = "\x1b[22;2t";
 const TITLE_BACK: &str = "\x1b]2;\x07\x1b[23;2t";
@@ -31,6 +35,10 @@ struct Before {
     modes: Termios,
     /// Whether the title of the window is ours for now.
     is_titled: bool,
+    /// Whether a screen of its own is shown.
+    is_full: bool,
+    /// Whether that is drawn for an agent, which may have set modes of its own.
+    is_agents: bool,
 }
 
 /// A terminal in raw mode.
@@ -70,7 +78,13 @@ fn take(terminal: &OwnedFd) -> io::Result<()> {
     raw.special_codes[SpecialCodeIndex::VMIN] = 1;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     // What was there at first is what is given back.
-    before.get_or_insert(Before { terminal: terminal.try_clone()?, modes, is_titled: false });
+    before.get_or_insert(Before {
+        terminal: terminal.try_clone()?,
+        modes,
+        is_titled: false,
+        is_full: false,
+        is_agents: false,
+    });
     tcsetattr(terminal, OptionalActions::Now, &raw)?;
     rustix::io::write(terminal, ENTER.as_bytes()).ok();
     Ok(())
@@ -98,16 +112,40 @@ pub(crate) fn title(title: Option<&str>) {
     rustix::io::write(&before.terminal, sent.as_bytes()).ok();
 }
 
+/// Shows a screen of its own, until the terminal is given back.
+pub(super) fn full_screen() {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = before.as_mut().filter(|it| !it.is_full) {
+        before.is_full = true;
+        rustix::io::write(&before.terminal, FULL_ENTER.as_bytes()).ok();
+    }
+}
+
+/// Shows a screen that is drawn for an agent, until the terminal is given back.
+pub(super) fn agents_screen() {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = before.as_mut() {
+        before.is_agents = true;
+        rustix::io::write(&before.terminal, ic_screen::paint::ENTER.as_bytes()).ok();
+    }
+}
+
 /// Gives the terminal back as it was; the second time there is nothing to do.
 ///
 /// Waits for nobody who reads the terminal.
 pub(crate) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(Before { terminal, modes, is_titled }) = before {
+    if let Some(Before { terminal, modes, is_titled, is_full, is_agents }) = before {
         if is_titled {
             rustix::io::write(&terminal, TITLE_BACK.as_bytes()).ok();
         }
+        if is_agents {
+            rustix::io::write(&terminal, ic_screen::paint::LEAVE.as_bytes()).ok();
+        }
         rustix::io::write(&terminal, LEAVE.as_bytes()).ok();
+        if is_full {
+            rustix::io::write(&terminal, FULL_LEAVE.as_bytes()).ok();
+        }
         // What was typed for us is not for the shell.
         tcflush(&terminal, QueueSelector::IFlush).ok();
         tcsetattr(&terminal, OptionalActions::Now, &modes).ok();

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_audit::Redactor;
+use ic_escalation::Message;
 use ic_session::{
     Answering, Conversation, Dimension, Event, News, Questions, SessionError, Snapshot,
 };
@@ -92,7 +93,7 @@ pub(crate) struct Repl<'a> {
     editor: Editor,
     memory: Memory,
     turn: Option<Turn<'a>>,
-    queue: VecDeque<String>,
+    queue: VecDeque<Message>,
     /// What happened last, for `/logs`.
     happened: VecDeque<Happened>,
     /// Whether Control-C was the last key, with nothing to be stopped.
@@ -234,7 +235,8 @@ impl<'a> Repl<'a> {
             && let Some(message) = self.queue.pop_front()
         {
             let cancel = CancellationToken::new();
-            let answering = self.scene.session.send_message(&message, cancel.clone());
+            self.scene.session.note_typed(&message);
+            let answering = self.scene.session.send_message(&message.text, cancel.clone());
             let (progress, text) = (Progress::new("thinking"), Text::default());
             self.turn = Some(Turn { answering, cancel, progress, text });
         }

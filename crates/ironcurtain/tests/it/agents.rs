@@ -4,11 +4,20 @@
 //! except in CI.
 
 mod attempts;
+mod contained;
+mod edited;
 mod every;
+mod grounds;
+mod hidden;
+mod hostile;
 mod installing;
+mod interface;
+mod limits;
 mod own_git;
+mod packages;
+mod phases;
 mod planting;
-mod row;
+pub(crate) mod row;
 mod spending;
 mod tools;
 mod turns;
@@ -40,6 +49,7 @@ impl Stage {
     /// Likewise for any agent.
     pub(crate) fn set(row: &'static Row, script: impl IntoIterator<Item = Reply>) -> Option<Self> {
         let packages = Packages::find()?;
+        let engine = if row.is_contained { Some(contained::engine()?) } else { None };
         let provider = ScriptedProvider::start_for_stranger(script);
         let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
         let place = place.with_variable("OPENAI_API_KEY", KEY);
@@ -50,6 +60,10 @@ impl Stage {
         }
         register(&place, row.agent, &packages.0.join("bin").join(row.program));
         place.write("work/a.txt", "what was there");
+        let place = match engine {
+            Some(engine) => contained::configure(place, &engine),
+            None => place,
+        };
         Some(Self { provider, place, row })
     }
 

@@ -84,6 +84,7 @@ fn a_question_is_shown_with_everything_that_matters() {
     let long = work.ask("/d/new.txt", &format!("begin{}end", "x".repeat(1000)));
     assert_snapshot!(rig.seen(&rig.run(&["approvals", "show", "1"])), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may change "[ROOT]/notes.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -107,6 +108,7 @@ fn a_question_is_shown_with_everything_that_matters() {
     let id = long.id.as_str();
     assert_snapshot!(rig.seen(&rig.run(&["approvals", "show", id])), @r#"
     #2 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/new.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -218,6 +220,7 @@ fn a_person_approves_at_the_terminal() {
     terminal.expect("Approve this call? [y/N] ").type_in("y\n");
     assert_snapshot!(rig.seen(&terminal.end()), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/a.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -262,6 +265,7 @@ fn a_person_denies_at_the_terminal() {
     terminal.expect("Deny this call? [y/N] ").type_in("yes\n");
     assert_snapshot!(rig.seen(&terminal.end()), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/a.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -325,6 +329,7 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
     assert!(!first.response.exists());
     assert_snapshot!(rig.seen(&rig.run(&["approvals", "approve", one])), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/a.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):

@@ -119,6 +119,7 @@ fn what_a_person_sees() {
     assert_snapshot!(seen.get(at..to).unwrap(), @r#"
     Approval request:
     #1 tidy-up: filesystem wants to call write_file
+      if approved, filesystem may create "[ROOT]/home/Documents/a.txt"
       because: "The call writes outside the sandbox and Downloads"
       rule: "escalate-writing-files-anywhere-else"
       write-path (asks):

@@ -157,6 +157,7 @@ impl Ground {
             opens_beneath: false,
             relaxed: Vec::new(),
             limits: Limits::SERVER,
+            user: None,
         }
     }
 
@@ -178,7 +179,7 @@ impl Ground {
     }
 
     async fn run(&self, spec: &ChildSpec) -> (String, String, Option<i32>) {
-        let Child { stdin, stdout, stderr, mut process, doors: _doors } =
+        let Child { stdin, stdout, stderr, mut process, doors: _doors, .. } =
             self.launcher.start(spec).expect("it starts");
         drop(stdin);
         let (stdout, stderr) = tokio::join!(text(stdout), text(stderr));

@@ -50,7 +50,7 @@ impl Packages {
         json!({"filesystem": {"allowRead": [self.0]}})
     }
 
-    fn node(&self) -> String {
+    pub(crate) fn node(&self) -> String {
         self.0.join("bin/node").display().to_string()
     }
 
@@ -72,7 +72,7 @@ impl Packages {
         json!({"filesystem": {"allowRead": [self.0, prefix]}})
     }
 
-    fn module(&self, path: &str) -> String {
+    pub(crate) fn module(&self, path: &str) -> String {
         let modules = self.0.join("node_modules/@modelcontextprotocol");
         modules.join(path).display().to_string()
     }

@@ -1,5 +1,6 @@
 //! A constitution in plain English becomes a policy through the program, without a key.
 
+mod free;
 mod meaning;
 mod written;
 

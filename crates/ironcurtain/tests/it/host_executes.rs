@@ -3,6 +3,7 @@
 //! Nobody is there to approve anything. Each attack is tried twice: without anybody who looks, where it
 //! has to work, and through the proxy, where nothing of the agent's may run and no file elsewhere change.
 
+mod ahead;
 mod alike;
 mod arrivals;
 mod carried;
@@ -17,6 +18,7 @@ mod hooks;
 mod later;
 mod looked_for;
 mod meanings;
+mod modules;
 mod moved;
 mod named;
 mod opened;

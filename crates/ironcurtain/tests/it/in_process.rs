@@ -157,6 +157,7 @@ impl Link {
             session: SESSION.parse().unwrap(),
             desk: parts.desk,
             grants: Grants::open(at("grants.json"), SESSION.parse().unwrap()).unwrap(),
+            approver: None,
             patience: Patience::ForAnybody,
             timeout: parts.timeout,
             grace: parts.grace,
@@ -305,6 +306,7 @@ fn judge(policy: &Policy, home: AbsolutePath) -> Judge {
         orders: ic_resolve::Orders::of_user(&home),
         heads: ic_judge::heads::Heads::default(),
         earlier: Vec::new(),
+        seen_as: None,
         home,
     }
 }

@@ -115,6 +115,21 @@ fn from_nothing_to_a_policy_in_force() {
 }
 
 #[test]
+fn a_vanished_policy_in_force_is_not_made_anew_unasked() {
+    let place = scripted();
+    change(&place, &["new", "work", "--from", "readonly"]);
+    change(&place, &["use", "work", "--yes"]);
+    let directory = place.path("home/.ironcurtain/policies/work");
+    fs::remove_dir_all(&directory).unwrap();
+    let output = policy(&place, &["new", "work", "--from", "coding"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("policy use default"), "{output:?}");
+    assert!(!directory.exists());
+    // Under another name nothing takes force.
+    change(&place, &["new", "other", "--from", "coding"]);
+}
+
+#[test]
 fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
     let place = scripted();
     for (name, from) in [("one", "default"), ("two", "coding"), ("three", "readonly")] {

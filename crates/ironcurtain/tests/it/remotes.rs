@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bound;
+mod by_agent;
 mod https;
 mod offline;
 mod planted;

@@ -6,7 +6,7 @@ mod desk;
 mod ends;
 mod greeting;
 mod here;
-mod in_tmux;
+pub(crate) mod in_tmux;
 mod moments;
 mod one_shot;
 mod pipes;

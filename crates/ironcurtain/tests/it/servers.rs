@@ -4,6 +4,7 @@
 //! of `tests/terminal/answers.py`.
 
 pub(crate) mod adding;
+mod annotating;
 mod attacks;
 mod choosing;
 mod copying;

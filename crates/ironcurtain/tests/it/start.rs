@@ -2,6 +2,7 @@
 //!
 //! Nothing waits for a while: tests wait for a line, a question or the end of a process.
 
+mod auto;
 mod ends;
 pub(crate) mod people;
 mod rows;

@@ -27,6 +27,14 @@ fn policy() -> Policy {
 /// Checks a command line in `/ws`, with variables before it as a shell would take them, and `cd DIR` too.
 #[track_caller]
 fn check_line(line: &str, expected: Option<&str>) {
+    let words: Vec<&str> = line.split(' ').collect();
+    check_words(&words, expected);
+}
+
+/// The same, word by word; `?` if it cannot be told.
+#[track_caller]
+fn check_words(words: &[&str], expected: Option<&str>) {
+    let line = words.join(" ");
     let disk = MemoryDisk::new()
         .dir("/ws/data")
         .dir("/ws/project")
@@ -40,8 +48,11 @@ fn check_line(line: &str, expected: Option<&str>) {
         .file("/opt/server.js", "")
         .link("/opt/linked.js", "/ws/server.js")
         .link("/ws/out", "/opt")
+        .dir("/home/ada/ws")
+        .file("/home/ada/ws/x.py", "")
+        .link("/home/ada/free", "/free")
         .dir("/private");
-    let mut words: Vec<&str> = line.split(' ').collect();
+    let mut words: Vec<&str> = words.to_vec();
     let mut directory = None;
     if words.first() == Some(&"cd") {
         directory = Some(PathBuf::from(words.remove(1)));
@@ -76,6 +87,7 @@ fn check_line(line: &str, expected: Option<&str>) {
     let found = match check(&name, &spec, (&home, Path::new("/private")), &places, &disk) {
         Ok(()) => None,
         Err(LaunchFault::Rewritable { path, .. }) => Some(path.to_string()),
+        Err(LaunchFault::Untold { .. }) => Some("?".to_owned()),
         Err(other) => panic!("{line}: {other}"),
     };
     assert_eq!(found.as_deref(), expected, "{line}");
@@ -139,5 +151,140 @@ fn data_of_the_agent_is_no_reason() {
         "STORE=/ws/memory.jsonl /opt/server",
     ] {
         check_line(line, None);
+    }
+}
+
+/// What a shell is handed as a text is read as the shell reads it.
+#[test]
+fn what_a_text_of_the_shell_runs_is_found() {
+    for (text, found) in [
+        ("cd /ws && ./x", "/ws"),
+        ("cd /ws&&./x", "/ws"),
+        ("cd '/ws/project'; make", "/ws/project"),
+        ("(cd -P /ws; exec ./x)", "/ws"),
+        ("cd / && cd ws && ./x", "/ws"),
+        ("/ws/run", "/ws/run"),
+        ("exec /ws/run", "/ws/run"),
+        ("nice -n 5 /ws/run", "/ws/run"),
+        ("true;/ws/run", "/ws/run"),
+        ("true|/ws/run", "/ws/run"),
+        ("x=$(/ws/run)", "/ws/run"),
+        ("x=`/ws/run`", "/ws/run"),
+        ("python3 /ws/run", "/ws/run"),
+        ("python3 /ws/server.js", "/ws/server.js"),
+        (". /ws/env", "/ws/env"),
+        ("source /ws/env; true", "/ws/env"),
+        ("sh </ws/run", "/ws/run"),
+        ("cat /ws/run | sh", "/ws/run"),
+        ("if true; then /ws/run; fi", "/ws/run"),
+        ("eval 'cd /ws; ./x'", "/ws"),
+        ("bash -c 'cd /ws; ./x'", "/ws"),
+        ("env A=1 bash -lc 'exec /ws/run'", "/ws/run"),
+        ("python3 -c 'import runpy; runpy.run_path(\"/ws/run.py\")'", "/ws/run.py"),
+        ("PATH=/ws:$PATH server", "/ws"),
+        ("export PATH=/ws/data:$PATH; server", "/ws/data"),
+        ("D=/ws; cd $D && ./x", "/ws"),
+        ("D=/ws; ${D}/run", "/ws/run"),
+        ("$HOME/free/run", "/free/run"),
+        ("${HOME}/free/run", "/free/run"),
+        ("~/free/run", "/free/run"),
+        ("\"$HOME\"/free/run", "/free/run"),
+        ("$PLACE/run", "/ws/run"),
+        ("cd $PLACE; ./run", "/ws"),
+        ("${NOWHERE}/ws/run", "/ws/run"),
+        ("${X:-/ws/run}", "?"),
+        ("server --config /ws/notes", "/ws/notes"),
+        ("cat /ws/$1 | server", "/ws"),
+    ] {
+        for shell in [&["sh", "-c"][..], &["/bin/bash", "-euc"], &["env", "-i", "zsh", "-c"]] {
+            let words: Vec<&str> =
+                ["PLACE=/ws"].into_iter().chain(shell.iter().copied()).chain([text]).collect();
+            // A variable of the child that holds the directory itself is looked at before.
+            check_words(&words, Some(found));
+        }
+    }
+}
+
+/// Where only the shell knows what is run, it may be the agent's.
+#[test]
+fn a_text_that_cannot_be_told_is_refused() {
+    for text in [
+        "$(cat /opt/name)",
+        "`cat /opt/name`/run",
+        "eval \"$(cat)\"",
+        "read X; $X",
+        "read X; sh $X",
+        "read X; . $X",
+        "for f in /opt/*; do $f; done",
+        "for f in /opt/*; do sh $f; done",
+        "cd $(cat /opt/name) && ./x",
+        "cd \"$(cat)\"; sh run.sh",
+        "X=$(cat); bash -c \"$X\"",
+        "X=a; X=b; $X/run",
+        "${X%/*}/run",
+        "./run*",
+        "sh -c \"$1\"",
+        "read X; server \"/$X\"",
+    ] {
+        check_words(&["sh", "-c", text], Some("?"));
+    }
+}
+
+/// A message, data, and the usual ways to start a server are no reason.
+#[test]
+fn texts_that_run_nothing_of_the_agent_s_are_free() {
+    for words in [
+        &["sh", "-c", "exec node /opt/server.js /ws"][..],
+        &["sh", "-c", "cd /opt && exec node server.js /ws"],
+        &["sh", "-c", "cd /opt && ./run --root /ws/data"],
+        &["sh", "-c", "exec \"$@\"", "sh", "node", "/opt/server.js", "/ws"],
+        &["bash", "-lc", "D=/opt; $D/run"],
+        &["sh", "-c", "notify-send IronCurtain \"$(jq -r .summary)\""],
+        &["sh", "-c", "curl -s -d \"$(cat)\" https://ntfy.example.com/me"],
+        &["sh", "-c", "cat >> ~/waiting.jsonl; printf '\\a'"],
+        &["sh", "-c", "echo \"$X waits\" | wall"],
+        &["sh", "-c", "if [ -n \"$DISPLAY\" ]; then notify-send x; fi"],
+        &["sh", "-c", "tmux display-message \"$(jq -r '.summary | .[0:80]')\""],
+        &["python3", "-c", "import json, sys; print(json.load(sys.stdin)['summary'])"],
+        &["python3", "-c", "import server; server.main()", "/ws"],
+        &["node", "-e", "require('/opt/server.js')"],
+        &["notify-send", "a call waits; see /ws"],
+        &["awk", "{print $1}", "/ws/x.db"],
+        &["/opt/server", "--filter", "a | b (c) > 3"],
+    ] {
+        check_words(words, None);
+    }
+}
+
+/// In another language each file and directory of the agent's that is named counts.
+#[test]
+fn what_code_names_is_found() {
+    for (words, found) in [
+        (&["python3", "-c", "import sys; sys.path.insert(0, '/ws'); import x"][..], "/ws"),
+        (&["python3", "-Bc", "exec(open('/ws/notes').read())"], "/ws/notes"),
+        (&["python3", "-cimport runpy;runpy.run_path('/ws/run.py')"], "/ws/run.py"),
+        (&["node", "-e", "require('/ws/server.js')"], "/ws/server.js"),
+        (&["node", "--eval=require(\"/ws/project\")"], "/ws/project"),
+        (&["node", "-e", "require(process.env.HOME + '/free/x.py')"], "/free/x.py"),
+        (
+            &[
+                "python3",
+                "-c",
+                "from pathlib import Path as P; exec((P.home()/'free'/'x').read_text())",
+            ],
+            "/free",
+        ),
+        (&["perl", "-e", "do \"$ENV{HOME}/free/x.py\""], "/free/x.py"),
+        (&["perl", "-ne", "system '/ws/server.js'"], "/ws/server.js"),
+        (&["ruby", "-e", "load '/ws/notes'"], "/ws/notes"),
+        (&["php", "-r", "include '/ws/notes';"], "/ws/notes"),
+        (&["awk", "BEGIN{system(\"/ws/server.js\")}"], "/ws/server.js"),
+        (&["su", "ada", "-c", "cd /ws && ./x"], "/ws"),
+        (&["script", "-qc", "cd /ws && ./x", "/dev/null"], "/ws"),
+        (&["sh", "-c", "exec \"$@\"", "sh", "/ws/run"], "/ws/run"),
+        (&["sh", "-c", "eval \"$1\"", "sh", "cd /ws; ./x"], "/ws"),
+        (&["sh", "-c", "exec \"$0\" \"$@\"", "node", "/ws/run"], "/ws/run"),
+    ] {
+        check_words(words, Some(found));
     }
 }

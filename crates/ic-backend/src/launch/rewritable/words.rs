@@ -9,6 +9,8 @@ use std::path::Path;
 use ic_resolve::Kind;
 use url::Url;
 
+use super::inline::is_before_text;
+
 /// What a server does with what a word names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Use {
@@ -16,6 +18,8 @@ pub(super) enum Use {
     Code,
     /// Who knows.
     Any,
+    /// It is named in code, which may do anything with it.
+    Mention,
 }
 
 /// Programs that run the first thing that they are handed.
@@ -92,6 +96,11 @@ pub(super) fn used_as<'a>(
     used
 }
 
+/// Returns whether a program starts another one, with the rest of its words.
+pub(super) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.contains(&name)
+}
+
 /// What was read so far.
 struct Reading {
     /// The program whose words these are.
@@ -126,7 +135,8 @@ impl Reading {
         if self.is_over || !(self.is(&INTERPRETERS) || self.is(&RUNNERS) || self.is(&WRAPPERS)) {
             return Use::Any;
         }
-        if is_one_of(&INLINE, bytes) && self.is(&INTERPRETERS) {
+        let is_inline = || is_one_of(&INLINE, bytes) || is_before_text(&self.name, word);
+        if self.is(&INTERPRETERS) && is_inline() {
             self.is_over = true;
             return Use::Any;
         }

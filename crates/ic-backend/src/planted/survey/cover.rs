@@ -1,7 +1,7 @@
 //! How a cage keeps what was found as it is.
 
 use ic_confine::Access;
-use ic_policy::Reach;
+use ic_policy::{FileState, Reach};
 use ic_resolve::{Disk, Kind};
 use ic_types::CanonicalPath;
 
@@ -16,6 +16,11 @@ pub(crate) struct Cover {
 }
 
 impl Cover {
+    /// Returns whether the file of this state, at `path`, is what was covered.
+    pub(in crate::planted) fn is_of(&self, path: &CanonicalPath, state: &FileState) -> bool {
+        self.identity == Identity::at(path, state)
+    }
+
     /// Makes all at `path` read-only.
     pub(in crate::planted) fn read_only(
         path: &CanonicalPath,

@@ -61,6 +61,14 @@ impl Disk for Remembered<'_> {
     fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>> {
         self.disk.list(path, n_max)
     }
+
+    fn may_wait(&self) -> bool {
+        self.disk.may_wait()
+    }
+
+    fn give_up(&self) {
+        self.disk.give_up();
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use ic_resolve::{Change, Disk, Executes, Kind};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 use rustix::fs::{AtFlags, CWD, Mode};
 
+use super::options::is_module;
 use super::seen::{Moment, Seen, SeenEntry, Watch};
 use super::{
     Changed, Counted, Ground, Identity, Manner, Rules, Survey, SurveyFault, TEXT_BYTES_MAX, Text,
@@ -173,8 +174,9 @@ impl Walk<'_> {
             let Ok(path) = directory.join(&name) else { continue };
             let kind = self.kind(&path, kind);
             let is_part = is_part_of_repository(&name);
-            // Nobody hands all names of a directory of packages to a program.
-            let is_option = !is_of_packages && is_option(&name);
+            // Nobody hands all names of a directory of packages to a program, or runs Python there.
+            let is_option =
+                !is_of_packages && (is_option(&name) || is_module(&path, kind, (root, top)));
             let is_border = self.ground.borders.contains(&path);
             let mut reach = if is_border { None } else { self.reach(&path, top, names) };
             // What a pattern names may be found through a link.
@@ -303,7 +305,12 @@ impl Walk<'_> {
     /// free, where the server may write besides, or out of the ground.
     fn note_way(&mut self, link: &CanonicalPath, reach: Option<Reach>) {
         let Ok(path) = AbsolutePath::new(link.as_path()) else { return };
-        let is_of_packages = |path: &CanonicalPath| path.components().any(is_packages);
+        // How the directories above the ground are called makes nothing free.
+        let is_of_packages = |path: &CanonicalPath| {
+            let roots = self.ground.roots.iter().filter(|root| path.is_within(root));
+            let n_outer = roots.map(|root| root.components().count()).max().unwrap_or(0);
+            path.components().skip(n_outer).any(is_packages)
+        };
         let found = follow(self.disk, &path, Last::Follow);
         let is_way = match &found {
             Ok(found) => is_of_packages(&found.path) && !is_of_packages(link),

@@ -212,7 +212,7 @@ impl Words {
 
     fn made_etc(&mut self, spec: &CageSpec) -> Result<(), LaunchError> {
         for name in system::MADE_ETC {
-            let number = self.file(system::made_etc(name, &spec.home).as_bytes())?;
+            let number = self.file(system::made_etc(name, spec).as_bytes())?;
             let path = format!("/etc/{name}");
             self.say(["--perms".into(), "0644".into(), "--file".into(), number, path]);
         }

@@ -19,9 +19,12 @@ use rustix::process::{
 use rustix::thread::UnshareFlags;
 
 use super::super::{LaunchError, become_server, cannot, guard, is_alive, report};
+use super::lending::Lent;
 use super::namespaces::Inmate;
 use super::{open_doors, privileges, restrict, root, system};
+use crate::cage::CageSpec;
 use crate::sys::{self, Awaited, Launching};
+use crate::terminal;
 
 /// Who the processes of a cage are.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,8 @@ pub(super) struct Outside<'a> {
     pub(super) guard: OwnedFd,
     /// What takes the place of the standard streams.
     pub(super) nothing: &'a OwnedFd,
+    /// What the user of the cage has as its own.
+    pub(super) lent: Lent,
 }
 
 /// Runs the cage until the server has ended; returns how it ended.
@@ -64,11 +69,12 @@ pub(super) fn run(
         Ok(_) | Err(_) => return Err(LaunchError::Orphaned),
     }
     sys::forget_handlers();
-    settle(user)?;
+    let spec = &inmate.order.spec;
+    settle(user, spec)?;
     open_doors(outside.launching, inmate.order)?;
     rustix::system::sethostname(system::HOST_NAME.as_bytes()).map_err(cannot("name the cage"))?;
     let ourselves = root::hold_ourselves()?;
-    root::assemble(&inmate.order.spec)?;
+    root::assemble(spec, &outside.lent)?;
 
     let none = UnshareFlags::empty();
     let Some(server) = outside.launching.fork_into(none).map_err(cannot("start the server"))?
@@ -78,13 +84,18 @@ pub(super) fn run(
     };
     drop(ourselves);
     guard::let_go(outside.nothing).map_err(cannot("let go of the streams"))?;
+    privileges::become_user(spec)?;
     privileges::drop_all()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(cannot("hide"))?;
     wait(server, &outside.awaited).map_err(cannot("wait for the server"))
 }
 
 /// Makes the user namespace know the one user that we are.
-fn settle(user: User) -> Result<(), LaunchError> {
+fn settle(user: User, spec: &CageSpec) -> Result<(), LaunchError> {
+    if spec.user.is_some() {
+        // The guard has done so.
+        return Ok(());
+    }
     let User::Mapped(uid, gid) = user else { return Ok(()) };
     let (uid, gid) = (uid.as_raw(), gid.as_raw());
     for (name, text) in [
@@ -107,7 +118,9 @@ fn serve(inmate: Inmate<'_>, ourselves: &OwnedFd) -> LaunchError {
     let prepare = || -> Result<(), LaunchError> {
         // A group of its own, so that it can be asked to end with all that it started.
         rustix::process::setsid().map_err(cannot("begin a session"))?;
+        terminal::take_as_own().map_err(cannot("take the terminal"))?;
         become_server::give_back_huge_pages();
+        privileges::become_user(&inmate.order.spec)?;
         restrict(inmate.order, Some(ourselves))
     };
     match prepare() {

@@ -14,6 +14,8 @@ use rustix::thread::UnshareFlags;
 
 use super::super::{LaunchError, cannot, hold_ourselves, report};
 use super::first::{self, Outside, User};
+use super::lending;
+use super::renewal::Inside;
 use crate::orders::{CageOrder, Invocation};
 use crate::sys::{self, Awaited, Launching};
 
@@ -32,30 +34,38 @@ pub(in super::super) struct Inmate<'a> {
     pub(in super::super) environment: Vec<(OsString, OsString)>,
 }
 
-/// Starts the server in new namespaces; returns the first process there.
+/// Starts the server in new namespaces; returns the first process there, and a hold on the namespaces if there can
+/// be one.
 pub(in super::super) fn start(
     launching: &Launching,
     inmate: Inmate<'_>,
     nothing: &OwnedFd,
-) -> Result<Pid, LaunchError> {
+) -> Result<(Pid, Option<Inside>), LaunchError> {
     let (go, say_go) = pipe_with(PipeFlags::CLOEXEC).map_err(cannot("make a pipe"))?;
     // Held back here already, since a signal that the first process of a namespace neither awaits
     // nor handles is lost.
     let awaited = Awaited::hold_back(&first::AWAITED).map_err(cannot("wait for signals"))?;
     let guard = hold_ourselves()?;
+    let spec = &inmate.order.spec;
+    let lent = lending::lend(launching, spec)?;
     let (user, first) = fork(launching).map_err(cannot("make namespaces"))?;
     let Some(first) = first else {
         drop(say_go);
-        let outside = Outside { launching, go, awaited, guard, nothing };
+        let outside = Outside { launching, go, awaited, guard, nothing, lent };
         let run = first::run(inmate, user, &outside);
         sys::leave(run.unwrap_or_else(|error| report(&error)))
     };
     awaited.release().map_err(cannot("wait for signals"))?;
     // Its own, so that what is sent to the group does not come back to us.
     rustix::process::setpgid(Some(first), Some(first)).map_err(cannot("part from the cage"))?;
+    if let (Some(chosen), User::Mapped(..)) = (&spec.user, user) {
+        lending::map_cage(first, chosen)?;
+    }
+    // Now, because it hides before it runs anything.
+    let inside = Inside::hold(first).ok();
     // It waits for this, so that nothing happens in the cage before we are ready for its end.
     rustix::io::write(&say_go, b"g").map_err(cannot("start the cage"))?;
-    Ok(first)
+    Ok((first, inside))
 }
 
 fn fork(launching: &Launching) -> io::Result<(User, Option<Pid>)> {

@@ -1,16 +1,37 @@
 //! Gives up every capability, and the ways to get one.
 //!
-//! A process of root that has none is still the owner of root's files; what it can see of them is
-//! another matter, and not decided here.
+//! A process of root that has none is still the owner of root's files, so that of an agent becomes another user
+//! before; what a server sees of root's files is another matter, and not decided here.
 
 use rustix::io::Errno;
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 
 use super::super::{LaunchError, cannot};
+use crate::cage::{CageSpec, CageUser};
 
-/// Gives up all capabilities, and lets no program that is run have any.
-pub(super) fn drop_all() -> Result<(), LaunchError> {
-    rustix::thread::set_no_new_privs(true).map_err(cannot("give up new privileges"))?;
+/// Becomes the user of the cage, if there is to be one; from here on this process is not root.
+pub(super) fn become_user(spec: &CageSpec) -> Result<(), LaunchError> {
+    let Some(CageUser { user, group, .. }) = &spec.user else { return Ok(()) };
+    let failed = || cannot::<Errno>("become the user of the cage");
+    let (user, group) = (Uid::from_raw(*user), Gid::from_raw(*group));
+    if user.is_root() || group.is_root() {
+        return Err(LaunchError::Privileged);
+    }
+    // While we still may: the capabilities go with the user.
+    bound()?;
+    // SECURITY: what root's groups may read is not for the cage.
+    set_thread_groups(&[]).map_err(failed())?;
+    set_thread_res_gid(group, group, group).map_err(failed())?;
+    set_thread_res_uid(user, user, user).map_err(failed())?;
+    let is_user = rustix::process::getuid() == user && rustix::process::geteuid() == user;
+    if is_user { Ok(()) } else { Err(LaunchError::Privileged) }
+}
+
+/// Lets no program that is run have a capability, as far as we may say so.
+fn bound() -> Result<(), LaunchError> {
     let failed = cannot::<Errno>;
     let now = rustix::thread::capabilities(None).map_err(failed("look at the capabilities"))?;
     if now.effective.contains(CapabilitySet::SETPCAP) {
@@ -22,6 +43,14 @@ pub(super) fn drop_all() -> Result<(), LaunchError> {
             }
         }
     }
+    Ok(())
+}
+
+/// Gives up all capabilities, and lets no program that is run have any.
+pub(super) fn drop_all() -> Result<(), LaunchError> {
+    rustix::thread::set_no_new_privs(true).map_err(cannot("give up new privileges"))?;
+    let failed = cannot::<Errno>;
+    bound()?;
     match rustix::thread::clear_ambient_capability_set() {
         Ok(()) => {}
         Err(errno) => return Err(failed("clear the capabilities")(errno)),

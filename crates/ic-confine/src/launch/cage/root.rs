@@ -22,10 +22,13 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
     mount_change, move_mount, open_tree, unmount,
 };
+use rustix::process::{Gid, Uid};
 
 use super::super::LaunchError;
+use super::kernel::{can_cut_links, has_own_pid_max};
+use super::lending::Lent;
 use super::{below_root, hold_seen, is_in_view, not_in_view, path_of, system};
-use crate::cage::{Access, CageSpec, Limits, Placed, Relaxation};
+use crate::cage::{Access, CageSpec, CageUser, Limits, Placed, Relaxation};
 use crate::start::OURSELVES;
 use crate::sys;
 
@@ -50,12 +53,12 @@ const HARMLESS: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
 
 /// Makes the root of the cage, and moves this process into it.
-pub(super) fn assemble(spec: &CageSpec) -> Result<(), LaunchError> {
+pub(super) fn assemble(spec: &CageSpec, lent: &Lent) -> Result<(), LaunchError> {
     // Whatever is mounted from here on is for this process and those that it starts.
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(at("part from the mounts of", "/"))?;
 
-    let trees = trees(spec)?;
+    let trees = trees(spec, lent)?;
     let proc = make_proc(&spec.limits)?;
     let devices = devices()?;
     let root = Root::new()?;
@@ -63,7 +66,7 @@ pub(super) fn assemble(spec: &CageSpec) -> Result<(), LaunchError> {
     root.make_places(spec)?;
     root.put(&proc, Path::new("proc"), FileType::Directory)?;
     root.cover_proc()?;
-    root.make_etc(&spec.home)?;
+    root.make_etc(spec)?;
     for tree in trees.iter().chain(&devices) {
         root.put(&tree.mount, below_root(&tree.at), tree.kind)?;
     }
@@ -92,6 +95,14 @@ impl Tree {
     fn open(path: &Path, attributes: MountAttrFlags) -> Result<Self, LaunchError> {
         let (held, kind) = hold_seen(path)?;
         Self::of(&held, "", path, attributes, kind)
+    }
+
+    /// Takes what the guard has made ready for the place `at_path`.
+    fn lent(mount: &OwnedFd, at_path: &Path) -> Result<Self, LaunchError> {
+        let mount = mount.try_clone().map_err(at("show", at_path))?;
+        let stat = rustix::fs::fstat(&mount).map_err(at("show", at_path))?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        Ok(Self { mount, at: at_path.to_owned(), kind })
     }
 
     fn of(
@@ -134,7 +145,7 @@ pub(super) fn hold_ourselves() -> Result<OwnedFd, LaunchError> {
 }
 
 /// Takes all that is seen, those above before those below.
-fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
+fn trees(spec: &CageSpec, lent: &Lent) -> Result<Vec<Tree>, LaunchError> {
     let read_only = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
     let mut trees = Vec::new();
     for path in system::DIRECTORIES.into_iter().chain(system::OPTIONAL_DIRECTORIES).map(Path::new) {
@@ -150,26 +161,37 @@ fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
     }
     let mut seen: Vec<_> = spec.seen.iter().collect();
     seen.sort_by_key(|seen| seen.path.components().count());
-    let follows_links = spec.follows_links || !can_cut_links();
     for seen in seen {
-        let links = match follows_links || system::is_touched(&seen.path) {
-            true => MountAttrFlags::empty(),
-            false => MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW,
-        };
-        let attributes = match seen.access {
-            Access::Read => read_only,
-            Access::Write => written(spec),
-        };
-        trees.push(Tree::open(&seen.path, attributes | links)?);
+        trees.push(match lent.get(&seen.path) {
+            Some(mount) => Tree::lent(mount, &seen.path)?,
+            None => Tree::open(&seen.path, shown_as(spec, &seen.path, seen.access))?,
+        });
     }
     for Placed { from, at, access } in &spec.placed {
         let attributes = match access {
             Access::Read => read_only,
             Access::Write => written(spec),
         };
-        trees.push(Tree { at: at.clone(), ..Tree::open(from, attributes)? });
+        trees.push(match lent.get(at) {
+            Some(mount) => Tree::lent(mount, at)?,
+            None => Tree { at: at.clone(), ..Tree::open(from, attributes)? },
+        });
     }
     Ok(trees)
+}
+
+/// Returns how a part of the host's files is mounted.
+pub(super) fn shown_as(spec: &CageSpec, path: &Path, access: Access) -> MountAttrFlags {
+    let follows_links = spec.follows_links || !can_cut_links();
+    let links = match follows_links || system::is_touched(path) {
+        true => MountAttrFlags::empty(),
+        false => MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW,
+    };
+    let attributes = match access {
+        Access::Read => HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY,
+        Access::Write => written(spec),
+    };
+    attributes | links
 }
 
 /// Returns how what can be written is mounted.
@@ -221,29 +243,6 @@ fn limit_tasks(proc: &OwnedFd, limits: &Limits) -> Result<(), Errno> {
     rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()).map(drop)
 }
 
-/// Returns whether each PID namespace has a limit of its own.
-///
-/// SECURITY: before Linux 6.14 there is one for the whole machine, and root would set that. There the
-/// guard counts.
-fn has_own_pid_max() -> bool {
-    is_at_least(rustix::system::uname().release().to_bytes(), (6, 14))
-}
-
-/// Returns whether links of a mount can be kept from leading anywhere.
-fn can_cut_links() -> bool {
-    is_at_least(rustix::system::uname().release().to_bytes(), (5, 14))
-}
-
-/// Returns whether `release`, such as `6.12.3-amd64`, is `least` or later.
-fn is_at_least(release: &[u8], least: (u32, u32)) -> bool {
-    let release = String::from_utf8_lossy(release);
-    let mut numbers = release.split(|it: char| !it.is_ascii_digit()).map(|it| it.parse().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => least <= (major, minor),
-        _ => false,
-    }
-}
-
 /// The root while it is being made.
 struct Root {
     mount: OwnedFd,
@@ -292,6 +291,11 @@ impl Root {
         ];
         for (name, path) in places {
             rustix::fs::mkdirat(&all, name, Mode::RWXU).map_err(at("make", path))?;
+            if let Some(CageUser { user, group, .. }) = &spec.user {
+                let owner = (Some(Uid::from_raw(*user)), Some(Gid::from_raw(*group)));
+                rustix::fs::chownat(&all, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_err(at("make", path))?;
+            }
             let tree = Tree::of(&all, name, path, attributes, FileType::Directory)?;
             self.put(&tree.mount, below_root(path), FileType::Directory)?;
         }
@@ -323,14 +327,14 @@ impl Root {
     }
 
     /// Writes the files of `/etc` that are made for a cage.
-    fn make_etc(&self, home: &Path) -> Result<(), LaunchError> {
+    fn make_etc(&self, spec: &CageSpec) -> Result<(), LaunchError> {
         for name in system::MADE_ETC {
             let path = Path::new("/etc").join(name);
             let directory = self.directory(Path::new("etc"))?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o644))
                 .map_err(at("make", &path))?;
-            rustix::io::write(&file, system::made_etc(name, home).as_bytes())
+            rustix::io::write(&file, system::made_etc(name, spec).as_bytes())
                 .map_err(at("write", &path))?;
         }
         Ok(())
@@ -446,13 +450,13 @@ fn memory(size: u64, n_files: u64, attributes: MountAttrFlags) -> Result<OwnedFd
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
 }
 
-fn move_to(mount: impl AsFd, place: impl AsFd) -> Result<(), Errno> {
+pub(super) fn move_to(mount: impl AsFd, place: impl AsFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(mount, "", place, "", flags)
 }
 
 /// Goes from a directory to what is below it, through no link.
-fn step(directory: impl AsFd, name: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn step(directory: impl AsFd, name: &Path) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve)
@@ -465,30 +469,10 @@ fn file_type(path: &Path) -> Option<FileType> {
 }
 
 /// Names what was being done, and with what, when the system said no.
-fn at<E: Into<std::io::Error>>(
+pub(super) fn at<E: Into<std::io::Error>>(
     doing: &'static str,
     path: impl AsRef<Path>,
 ) -> impl FnOnce(E) -> LaunchError {
     let path = path.as_ref().to_owned();
     move |error| LaunchError::Cage { doing, path, source: error.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_are_compared_by_their_numbers() {
-        for (release, expected) in [
-            ("6.14.0", true),
-            ("6.18.3-amd64", true),
-            ("10.0", true),
-            ("6.9.1", false),
-            ("5.15.0-91-generic", false),
-            ("6", false),
-            ("x.y", false),
-        ] {
-            assert_eq!(is_at_least(release.as_bytes(), (6, 14)), expected, "{release}");
-        }
-    }
 }

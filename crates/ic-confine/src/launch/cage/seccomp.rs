@@ -26,6 +26,13 @@ pub(super) fn restrict(order: &CageOrder) -> Result<(), LaunchError> {
     seccompiler::apply_filter(&filter).map_err(LaunchError::Filter)
 }
 
+/// Restricts this process in a container, which has namespaces of its own.
+pub(super) fn restrict_alone(spec: &CageSpec) -> Result<(), LaunchError> {
+    let filter = filter(Rung::Namespaces, spec, false).and_then(|filter| filter.build());
+    let filter = filter.map_err(|Unbuildable| LaunchError::Unbuildable)?;
+    seccompiler::apply_filter(&filter).map_err(LaunchError::Filter)
+}
+
 fn filter(rung: Rung, spec: &CageSpec, is_root: bool) -> Result<Filter, Unbuildable> {
     let mut filter = Filter::new(Verdict::Refuse(libc::ENOSYS));
     for call in calls::KNOWN.iter().chain(calls::KNOWN_HERE) {

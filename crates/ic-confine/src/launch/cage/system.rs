@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cage::CageSpec;
+
 /// Returns whether every cage shows what is at `path`, as far as it is there.
 pub(crate) fn is_shown(path: &Path) -> bool {
     DIRECTORIES.into_iter().chain(OPTIONAL_DIRECTORIES).any(|directory| path.starts_with(directory))
@@ -75,9 +77,10 @@ pub(super) const DEVICE_LINKS: [(&str, &str); 4] = [
 pub(super) const HOST_NAME: &str = "cage";
 
 /// Returns the text of a file that is made for a cage.
-pub(super) fn made_etc(name: &str, home: &Path) -> String {
-    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    let (user, group) = (user.as_raw(), group.as_raw());
+pub(super) fn made_etc(name: &str, spec: &CageSpec) -> String {
+    let ours = || (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let (user, group) = spec.user.as_ref().map_or_else(ours, |it| (it.user, it.group));
+    let home = &spec.home;
     // A name that would break the line is no loss: nobody else reads it.
     let home = home.to_str().filter(|home| !home.contains([':', '\n'])).unwrap_or("/");
     match name {

@@ -6,6 +6,25 @@ use super::{Clauses, Stuck};
 use crate::sentence::With;
 use crate::word::Word;
 
+/// Words that are no names of servers or tools, but say how many are meant.
+const QUANTIFIERS: [&str; 15] = [
+    "any",
+    "all",
+    "every",
+    "each",
+    "some",
+    "no",
+    "none",
+    "other",
+    "others",
+    "another",
+    "both",
+    "anything",
+    "everything",
+    "most",
+    "many",
+];
+
 impl<'a> Clauses<'a> {
     /// Reads servers, or tools of servers.
     pub(super) fn with(&mut self) -> Result<Vec<With>, Stuck> {
@@ -46,6 +65,10 @@ impl<'a> Clauses<'a> {
         };
         match self.words.split_first() {
             Some((word, rest)) if is_name(word) => {
+                let is_kind = |it: &Word| it.is_one_of(&["server", "servers", "tool", "tools"]);
+                if rest.first().is_some_and(is_kind) {
+                    check_name(word)?;
+                }
                 self.words = rest;
                 Ok(word)
             }
@@ -54,7 +77,22 @@ impl<'a> Clauses<'a> {
     }
 }
 
+/// Refuses a word that says how many are meant.
+///
+/// SECURITY: a *never* with a server called `any` would hold for no server.
+fn check_name(word: &Word) -> Result<(), Stuck> {
+    match !word.is_quoted && word.is_one_of(&QUANTIFIERS) {
+        true => Err(Stuck::at(
+            Some(word),
+            "name each server and tool; without `with`, *ask* and *never* hold for all servers and *may* for the \
+             built-in ones (put the name in backticks if something is called so)",
+        )),
+        false => Ok(()),
+    }
+}
+
 fn server_name(word: &Word) -> Result<ServerName, Stuck> {
+    check_name(word)?;
     let name = if word.is_quoted { &word.text } else { &word.low };
     word.text
         .parse()

@@ -83,7 +83,7 @@ impl Loaded {
             arguments.insert(name, value.clone());
         }
         let call = ToolCall { server: column.server.clone(), tool: tool.clone(), arguments };
-        let (_, findings) = self.judge.explain(call);
+        let findings = self.judge.explain_by_name(call);
         let speaks = |it: &&Finding| {
             it.role == Some(column.role) || (it.role.is_none() && it.effect != Effect::Allow)
         };
@@ -107,7 +107,7 @@ impl Loaded {
             }
             let call =
                 ToolCall { server: server.clone(), tool: tool.clone(), arguments: Object::new() };
-            let (_, findings) = self.judge.explain(call);
+            let findings = self.judge.explain_by_name(call);
             let decisive = ic_policy::decisive(&findings);
             let is_said = |it: &&Finding| {
                 it.authority != Authority::Structural(Structural::IntrospectionAllow)

@@ -65,8 +65,16 @@ impl Ground {
         CanonicalPath::new(self.top.join(".git")).unwrap()
     }
 
+    fn links(&self, git: &CanonicalPath) -> Option<Arc<LinkTable>> {
+        known(self.committed.links(git, Haste::Patient))
+    }
+
+    fn texts(&self, wanted: &Wanted) -> Option<Arc<Texts>> {
+        known(self.committed.texts(&self.git_directory(), wanted, Haste::Patient))
+    }
+
     fn table(&self) -> Arc<LinkTable> {
-        self.committed.links(&self.git_directory()).expect("it is not too much")
+        self.links(&self.git_directory()).expect("it is not too much")
     }
 
     #[track_caller]
@@ -74,6 +82,53 @@ impl Ground {
         let found: Vec<String> = self.table().texts().collect();
         assert_eq!(found, expected);
     }
+}
+
+fn known<T>(told: Told<T>) -> Option<Arc<T>> {
+    match told {
+        Told::Known(it) => Some(it),
+        Told::Unknown => None,
+        Told::NotYet => panic!("nobody else reads it"),
+    }
+}
+
+/// Who cannot wait gets what is known, and is told that it is not; what is being read is never taken for nothing.
+#[test]
+fn who_cannot_wait_is_not_told_that_there_is_nothing() {
+    let ground = Ground::new();
+    ground.link(".vimrc", "conf/vimrc");
+    ground.commit();
+    let git = ground.git_directory();
+    let at_once = || ground.committed.links(&git, Haste::AtOnce);
+    assert!(matches!(at_once(), Told::NotYet), "nobody has read it");
+    ground.check(&[".vimrc -> conf/vimrc"]);
+    assert!(matches!(at_once(), Told::Known(_)));
+    let reading = Slot::take(ground.committed.slot(&git), Haste::AtOnce).unwrap();
+    assert!(matches!(at_once(), Told::NotYet), "somebody reads it");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| ground.table().texts().count());
+        drop(reading);
+        assert_eq!(waiting.join().unwrap(), 1, "who can wait gets it then");
+    });
+    ground.write("b", "b");
+    ground.commit();
+    assert!(matches!(at_once(), Told::NotYet), "something moved");
+}
+
+/// What was half read when something went wrong is read anew.
+#[test]
+fn a_reader_that_fails_leaves_nothing_behind() {
+    let ground = Ground::new();
+    let git = ground.git_directory();
+    ground.table();
+    let slot = ground.committed.slot(&git);
+    let failing = std::thread::spawn(move || {
+        let _taken = Slot::take(slot, Haste::AtOnce).unwrap();
+        panic!("on purpose");
+    });
+    assert!(failing.join().is_err());
+    assert!(matches!(ground.committed.links(&git, Haste::AtOnce), Told::NotYet));
+    assert!(ground.table().is_empty());
 }
 
 /// Wherever git has a link, it is found; and as soon as it has.
@@ -145,9 +200,9 @@ fn what_git_refuses_has_no_links() {
     let broken = ground.top.join("x/.git");
     std::fs::create_dir_all(broken.join("objects")).unwrap();
     let broken = CanonicalPath::new(broken).unwrap();
-    assert!(ground.committed.links(&broken).unwrap().is_empty());
+    assert!(ground.links(&broken).unwrap().is_empty());
     let nowhere = CanonicalPath::new(ground.top.join("nowhere")).unwrap();
-    assert!(ground.committed.links(&nowhere).unwrap().is_empty());
+    assert!(ground.links(&nowhere).unwrap().is_empty());
 }
 
 /// A part that git cannot read hides nothing: out of an index nothing comes, and else anything may be linked.
@@ -167,8 +222,8 @@ fn what_cannot_be_read_hides_nothing() {
     let pack = packs.find(|it| it.extension().is_some_and(|it| it == "pack")).unwrap();
     std::fs::remove_file(&pack).unwrap();
     std::fs::write(&pack, "").unwrap();
-    assert!(ground.committed.links(&ground.git_directory()).is_none());
-    assert!(ground.committed.texts(&ground.git_directory(), &at("conf/vimrc")).is_none());
+    assert!(ground.links(&ground.git_directory()).is_none());
+    assert!(ground.texts(&at("conf/vimrc")).is_none());
 }
 
 fn at(path: &str) -> Wanted {
@@ -179,7 +234,7 @@ fn at(path: &str) -> Wanted {
 fn texts_of_all_commits_and_of_the_index_are_found() {
     let ground = Ground::new();
     let check = |wanted: &Wanted, expected: &[(&str, &str)], is_whole: bool| {
-        let found = ground.committed.texts(&ground.git_directory(), wanted).unwrap();
+        let found = ground.texts(wanted).unwrap();
         let text = |it: &[u8]| String::from_utf8(it.to_vec()).unwrap();
         let mut files: Vec<_> = found.files.iter().map(|(a, b)| (text(a), text(b))).collect();
         files.sort_unstable();
@@ -208,5 +263,5 @@ fn texts_of_all_commits_and_of_the_index_are_found() {
     ground.link("out", "/etc/passwd");
     ground.commit();
     check(&at("out"), &[], false);
-    assert!(ground.committed.texts(&ground.git_directory(), &at("a\nb")).is_none());
+    assert!(ground.texts(&at("a\nb")).is_none());
 }

@@ -7,8 +7,8 @@
 //!
 //! With `--desk` the user counts as present until it ends, however it ends.
 
-mod desk;
-mod ears;
+pub(crate) mod desk;
+pub(crate) mod ears;
 mod keys;
 
 use std::collections::{BTreeMap, HashSet};
@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use ic_escalation::display::View;
 use ic_escalation::{Board, Ending, Pending, Presence, Registry, SessionEntry};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_policy::DecidedBy;
 use ic_types::{EscalationId, Json, Object};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ use crate::commands::config::home;
 use crate::error::{Failure, chain};
 use crate::own_policy::always::Always;
 use crate::person::{Scripts, is_shown_at_terminal};
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 use crate::signals::stop_on_signals;
 use crate::terminal::{Console, Paint, Tty};
 
@@ -55,30 +56,38 @@ pub(crate) struct WatchArgs {
 
 /// How events are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Format {
+pub(crate) enum Format {
     Lines,
     Json,
 }
 
 /// Looks at what waits, and knows what was shown so far.
-struct Watcher {
+pub(crate) struct Watcher {
     registry: Registry,
     board: Board,
     format: Format,
     at: At,
-    shown: BTreeMap<EscalationId, Pending>,
+    pub(crate) shown: BTreeMap<EscalationId, Pending>,
+    /// How often something came or went, so that whoever looks knows whether anything did.
+    pub(crate) n_changes: u64,
+    /// The sessions that run, in the order in which they began.
+    pub(crate) sessions: Vec<SessionEntry>,
+    /// Whether sessions that come and go are told, too.
+    tells_sessions: bool,
     /// The names in each directory when it was last looked at.
     names: Vec<(PathBuf, Vec<OsString>)>,
     complaints: HashSet<String>,
     /// What is to be said at the desk.
-    said: Vec<Said>,
+    pub(crate) said: Vec<Said>,
 }
 
 /// Something that is said at the desk, when there is nothing more important.
 #[derive(Debug)]
-enum Said {
+pub(crate) enum Said {
     /// How a question has ended.
-    Ended(EscalationId, String),
+    Ended(Box<Pending>, Ending),
+    /// A session has begun or ended.
+    Session(String),
     /// What is wrong.
     Complaint(String),
 }
@@ -86,7 +95,8 @@ enum Said {
 impl Said {
     fn print(&self, screen: &mut Screen) -> Result<(), Failure> {
         match self {
-            Self::Ended(_, how) => screen.line(how),
+            Self::Ended(pending, ending) => screen.folded(&how_ended(pending, *ending)),
+            Self::Session(what) => screen.folded(what),
             Self::Complaint(what) => {
                 screen.warning(what);
                 Ok(())
@@ -135,7 +145,7 @@ pub(crate) fn run(
                 console.offer_always(Some(always));
                 keys::sit(&home, console, &stop).await
             }
-            (None, true) => watch(&home, format, Some(Desk::open(always)?), &stop, screen).await,
+            (None, true) => watch(&home, format, Some(Desk::open(always, DecidedBy::Cli)?), &stop, screen).await,
             (None, false) => {
                 if !args.desk && format == Format::Lines {
                     screen.notice(
@@ -157,12 +167,22 @@ pub(crate) fn run(
 async fn watch(
     home: &Home,
     format: Format,
-    mut desk: Option<Desk>,
+    desk: Option<Desk>,
     stop: &CancellationToken,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let at = if desk.is_some() { At::Dialog } else { At::Prompt };
-    let mut watcher = Watcher::new(home, format, at);
+    follow(home, Watcher::new(home, format, at), desk, stop, screen).await
+}
+
+/// Tells line by line what `watcher` sees, and answers what is typed at the desk, until it is stopped.
+pub(crate) async fn follow(
+    home: &Home,
+    mut watcher: Watcher,
+    mut desk: Option<Desk>,
+    stop: &CancellationToken,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
     let mut ears = Ears::on(home.registry(), desk.as_ref().map(Desk::terminal).transpose()?);
     if desk.is_some() {
         Desk::greet(screen)?;
@@ -198,21 +218,30 @@ async fn watch(
 // === impl Watcher ===
 
 impl Watcher {
-    fn new(home: &Home, format: Format, at: At) -> Self {
+    pub(crate) fn new(home: &Home, format: Format, at: At) -> Self {
         Self {
             registry: Registry::of(home),
             board: Board::default(),
             format,
             at,
             shown: BTreeMap::new(),
+            n_changes: 0,
+            sessions: Vec::new(),
+            tells_sessions: false,
             names: Vec::new(),
             complaints: HashSet::new(),
             said: Vec::new(),
         }
     }
 
+    /// Tells of sessions that come and go, too.
+    pub(crate) fn telling_sessions(mut self) -> Self {
+        self.tells_sessions = true;
+        self
+    }
+
     /// Shows what is new and what has ended.
-    fn look(
+    pub(crate) fn look(
         &mut self,
         is_changed: bool,
         ears: &mut Ears,
@@ -224,6 +253,8 @@ impl Watcher {
         for error in &live.unreadable {
             self.complain(chain(error), screen);
         }
+        self.tell_sessions(&live.sessions, screen)?;
+        self.sessions.clone_from(&live.sessions);
         let now = SystemClock.now();
         let is_over = |it: &Pending| it.request().expires_at < now;
         // Reading every question twice a second would be work for nothing.
@@ -240,6 +271,7 @@ impl Watcher {
             self.shown.keys().filter(|id| !waiting.contains(id)).cloned().collect();
         for id in ended {
             if let Some(shown) = self.shown.remove(&id) {
+                self.n_changes += 1;
                 self.print_end(&shown, shown.ending(now), screen)?;
             }
         }
@@ -274,6 +306,7 @@ impl Watcher {
                 screen.json(&Json::Object(event).to_string())?;
             }
         }
+        self.n_changes += 1;
         self.shown.insert(id.clone(), pending);
         Ok(())
     }
@@ -285,16 +318,13 @@ impl Watcher {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         match self.format {
-            Format::Lines => {
-                let how = format!("#{} {}: {ending}", pending.number(), pending.session());
-                match self.at {
-                    At::Dialog => {
-                        self.said.push(Said::Ended(pending.request().escalation.clone(), how));
-                        Ok(())
-                    }
-                    At::Prompt => screen.line(&how),
+            Format::Lines => match self.at {
+                At::Dialog => {
+                    self.said.push(Said::Ended(Box::new(pending.clone()), ending));
+                    Ok(())
                 }
-            }
+                At::Prompt => screen.line(&how_ended(pending, ending)),
+            },
             Format::Json => {
                 let (word, by) = ending.word();
                 let mut event = event("ended", pending);
@@ -305,6 +335,43 @@ impl Watcher {
                 screen.json(&Json::Object(event).to_string())
             }
         }
+    }
+
+    /// Tells which sessions have come and gone since this was asked last.
+    fn tell_sessions(
+        &mut self,
+        sessions: &[SessionEntry],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        if !self.tells_sessions {
+            return Ok(());
+        }
+        let gone = self.sessions.iter().filter(|it| !sessions.contains(it));
+        let come = sessions.iter().filter(|it| !self.sessions.contains(it));
+        let news = gone.map(|it| ("ended", it)).chain(come.map(|it| ("started", it)));
+        for (what, session) in news {
+            let SessionEntry { name, kind, label, .. } = session;
+            match (self.format, self.at) {
+                (Format::Json, _) => {
+                    let mut event = Object::new();
+                    event.insert("event", format!("session-{what}"));
+                    event.insert("sessionId", session.session.as_str());
+                    event.insert("session", name.as_str());
+                    event.insert("kind", kind.as_str());
+                    event.insert("label", label.as_str());
+                    event.insert("startedAt", session.started_at.to_string());
+                    screen.json(&Json::Object(event).to_string())?;
+                }
+                (Format::Lines, at) => {
+                    let line = format!("session {name} {what}: {}", visible(label));
+                    match at {
+                        At::Dialog => self.said.push(Said::Session(line)),
+                        At::Prompt => screen.line(&line)?,
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether other files are there than when this was last asked.
@@ -331,6 +398,11 @@ impl Watcher {
             self.complaints.insert(complaint);
         }
     }
+}
+
+/// Says how a question has ended.
+pub(crate) fn how_ended(pending: &Pending, ending: Ending) -> String {
+    format!("#{} {}: {ending}", pending.number(), pending.session())
 }
 
 fn event(what: &str, pending: &Pending) -> Object {

@@ -208,7 +208,7 @@ fn tell(client: &Client, are_own_tools_off: bool, screen: &mut Screen) {
         told_about_own_tools(client, screen);
     }
     screen.notice(
-        "To answer approval requests, keep `ironcurtain approvals watch --desk` open in another \
+        "To answer approval requests, keep `ironcurtain listen` open in another \
          terminal; without it calls that need approval are denied.",
     );
     screen.notice(&format!("Restart {} if it is running.", client.title));

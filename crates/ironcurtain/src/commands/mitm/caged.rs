@@ -90,7 +90,7 @@ impl Job<'_> {
         };
         let spec = self.spec(gate, confinement, &proxy, environment)?;
         let child = launcher.start(&spec).map_err(|error| failed(chain(&error)))?;
-        let Child { stdin, stdout, stderr, mut process, doors } = child;
+        let Child { stdin, stdout, stderr, mut process, doors, .. } = child;
         let over = CancellationToken::new();
         let listener = match (free, doors) {
             (Some(listener), _) => Some(listener),
@@ -224,6 +224,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
         opens_beneath: false,
         relaxed: Vec::new(),
         limits: LIMITS,
+        user: None,
     })
 }
 

@@ -126,9 +126,11 @@ pub(crate) fn run(
     };
     target.apply(&change, Agreed { by: verb_of(effect), how: agreed }, environment, screen)?;
     screen.line(&format!("The policy `{}` is changed, for new sessions.", target.name()))?;
-    screen.line("`ironcurtain policy show` shows it.")?;
+    let option = target.option();
+    let named = option.as_deref().unwrap_or_default();
+    screen.line(&format!("`ironcurtain policy show{named}` shows it."))?;
     if !args.remove {
-        screen.line(&words::to_take_back(change.entries()))?;
+        screen.line(&words::to_take_back(change.entries(), option.as_deref()))?;
     }
     Ok(Exit::Success)
 }

@@ -8,7 +8,7 @@ use ic_opening::policy::{Moved, NoSandbox};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{self, JudgeArgs};
-use crate::own_policy::note_moved;
+use crate::own_policy::force::note_moved;
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible_line};
 

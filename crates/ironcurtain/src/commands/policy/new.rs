@@ -10,7 +10,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::constitution::{CONSTITUTION, Made};
-use crate::own_policy::{english, template};
+use crate::own_policy::{english, force, template};
 use crate::screen::Screen;
 
 /// Make a policy of your own: a copy of a built-in one, to be edited
@@ -45,6 +45,14 @@ pub(crate) fn run(
     if file::names(&directory)?.is_some() {
         return Err(Failure::config(format!("there is a policy `{name}` already"))
             .with_hint(format!("it is in `{}`; choose another name", directory.display())));
+    }
+    // SECURITY: what is configured takes force as soon as it exists, and nobody was asked about this one.
+    if force::is_in_force(name.as_str(), &home, environment)? {
+        return Err(Failure::config(format!(
+            "`{name}` is the policy in force by your configuration, and its directory is gone; made anew, it \
+             would take force without a question"
+        ))
+        .with_hint("bring the directory back, or first put another in force: `ironcurtain policy use default`"));
     }
     let wanted = Wanted {
         policy: Some(PathBuf::from(from)),

@@ -1,6 +1,7 @@
 //! `ironcurtain policy replay`: what would another policy have decided?
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ic_analysis::replay::{Answer, Group, Intent, Tally, Unknown};
@@ -90,10 +91,11 @@ pub(crate) fn run(
     let since = args.since.map(|age| before_now(age).to_string());
     let reading = Reading { policy, environment };
     let mut tally = Tally::default();
+    let unreadable = AtomicUsize::new(0);
     for found in logs(&args.sessions, environment)? {
         tally.begin_log();
         reading.each(&found, &mut |stretch, lines| {
-            for (intent, answer) in judged(stretch, lines, since.as_deref()) {
+            for (intent, answer) in judged(stretch, lines, (since.as_deref(), &unreadable)) {
                 let policy = stretch.asked.as_ref().map(|it| &it.judge.policy);
                 tally.add(intent, answer, policy);
             }
@@ -104,6 +106,13 @@ pub(crate) fn run(
         true => screen.json(&serde_json::to_string(&shown(&tally)).unwrap_or_default())?,
         false => print(&tally, screen)?,
     }
+    let n_unreadable = unreadable.into_inner();
+    if 0 < n_unreadable {
+        let lines = ic_types::counted(n_unreadable, "line", "lines");
+        screen.warning(&format!(
+            "{lines} of the logs cannot be read, and calls in them are not counted; `ironcurtain audit verify` says where"
+        ));
+    }
     Ok(Exit::Success)
 }
 
@@ -113,11 +122,22 @@ fn before_now(age: Duration) -> Timestamp {
     Timestamp::from_unix_ms(SystemClock.now().unix_ms().saturating_sub(age_ms))
 }
 
-/// Judges lines of a log, on all threads; what is no call is left out.
-fn judged(stretch: &Stretch, lines: &[Vec<u8>], since: Option<&str>) -> Vec<(Intent, Answer)> {
+/// Judges lines of a log, on all threads; what is no call is left out, and what is no record is counted.
+fn judged(
+    stretch: &Stretch,
+    lines: &[Vec<u8>],
+    (since, unreadable): (Option<&str>, &AtomicUsize),
+) -> Vec<(Intent, Answer)> {
     let [asked, own] = [&stretch.asked, &stretch.own].map(|it| it.as_ref().map(subject));
     let one = |line: &Vec<u8>| {
-        let intent = Intent::read(Record::fields(line)?)?;
+        let fields = Record::fields(line);
+        let kind = fields.as_ref().and_then(|it| it.get("kind")).and_then(Json::as_str);
+        let is_call = kind.map(|kind| kind == "intent");
+        let intent = fields.filter(|_| is_call == Some(true)).and_then(Intent::read);
+        if is_call.is_none() || is_call == Some(true) && intent.is_none() {
+            unreadable.fetch_add(1, Ordering::Relaxed);
+        }
+        let intent = intent?;
         if since.is_some_and(|since| intent.timestamp.as_str() < since) {
             return None;
         }

@@ -84,7 +84,30 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let answered = answered(&args.sessions, environment)?;
+    let shown = found(&args.sessions, environment, screen)?;
+    match args.json {
+        true => screen.json(&serde_json::to_string(&shown).unwrap_or_default())?,
+        false => print(&shown, screen)?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Returns the command of each proposal, and how many requests it would have saved.
+pub(in crate::commands) fn savings(
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Vec<(String, usize)>, Failure> {
+    let proposals = found(&[], environment, screen)?.proposals.into_iter();
+    Ok(proposals.map(|it| (it.command, it.requests_saved)).collect())
+}
+
+/// Finds what can be proposed.
+fn found(
+    sessions: &[String],
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Shown, Failure> {
+    let answered = answered(sessions, environment)?;
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     let before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let policy = &before.judge.policy;
@@ -104,11 +127,7 @@ pub(crate) fn run(
         }
     }
     drop_covered(&mut shown.proposals);
-    match args.json {
-        true => screen.json(&serde_json::to_string(&shown).unwrap_or_default())?,
-        false => print(&shown, screen)?,
-    }
-    Ok(Exit::Success)
+    Ok(shown)
 }
 
 /// Reads the calls that a person answered, with what they said.

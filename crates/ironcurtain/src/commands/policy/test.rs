@@ -110,6 +110,11 @@ impl Outcome {
         self.judgement.rule.starts_with("structural-")
     }
 
+    /// Returns the decision and the rule that decided.
+    pub(crate) fn decided(&self) -> (&'static str, &str) {
+        (self.judgement.decision, &self.judgement.rule)
+    }
+
     /// Says what was expected, and what came out.
     pub(crate) fn said(&self) -> String {
         let Judgement { decision, rule, .. } = &self.judgement;

@@ -12,8 +12,9 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
+use crate::own_policy::Agreed;
 use crate::own_policy::difference::{Difference, Settings, unusable_lines};
-use crate::own_policy::{Agreed, note_use, use_policy};
+use crate::own_policy::force::{note_use, use_policy};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
 

@@ -68,6 +68,7 @@ impl Open for Opener<'_> {
             resumed: None,
             kind: SessionKind::Proxy,
             agent: client.name.as_deref().unwrap_or("mcp-client"),
+            seen_as: None,
             task: None,
             wait: self.wait,
             // Its terminal, if there is one, belongs to the client.

@@ -6,10 +6,11 @@
 use std::path::PathBuf;
 
 use ic_home::{Home, file};
+use ic_inventory::draft;
+pub(super) use ic_inventory::draft::{is_draft, name_of};
 use ic_opening::policy::added_annotations;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 
-use super::draft;
 use crate::error::Failure;
 
 /// What the file may cost.
@@ -107,11 +108,14 @@ impl Drafts {
         Ok(())
     }
 
-    /// Notes that a person has confirmed what is said of a tool.
-    pub(super) fn confirm(&mut self, tool: &str) {
+    /// Notes that a person has confirmed what is said of a tool that is listed in this way.
+    pub(super) fn confirm(&mut self, tool: &str, listed: Option<&Object>) {
         if let Some(annotation) = self.tools.iter_mut().find(|it| name_of(it) == tool) {
             annotation.remove("draft");
             annotation.insert("comment", "confirmed by the user");
+            if let Some(schema) = listed.and_then(|it| it.get("inputSchema")) {
+                annotation.insert("inputSchema", schema.clone());
+            }
         }
     }
 
@@ -129,12 +133,8 @@ impl Drafts {
     }
 }
 
-/// Returns the name of an annotated tool.
-pub(super) fn name_of(tool: &Object) -> &str {
-    tool.get("toolName").and_then(Json::as_str).unwrap_or_default()
-}
-
-/// Returns whether nobody has confirmed what is said of a tool.
-pub(super) fn is_draft(tool: &Object) -> bool {
-    matches!(tool.get("draft"), Some(Json::Bool(true)))
+/// Returns whether the schema of a tool is another one than when it was confirmed.
+pub(super) fn has_changed(tool: &Object, listed: &Object) -> bool {
+    let (then, now) = (tool.get("inputSchema"), listed.get("inputSchema"));
+    then.is_some() && then.map(Json::to_canonical) != now.map(Json::to_canonical)
 }

@@ -215,9 +215,13 @@ impl Row<'_> {
             }
         }
         if 0 < self.n_drafts {
+            // More than the tools that are counted above: methods such as reading a resource are reviewed too.
+            let what = match self.n_drafts {
+                1 => "1 tool or method".to_owned(),
+                n => format!("{n} tools and methods"),
+            };
             notes.push(format!(
-                "{} not reviewed; their calls need approval; `ironcurtain servers review {}`",
-                tools(self.n_drafts),
+                "{what} not reviewed, so calls need approval; `ironcurtain servers review {}`",
                 self.name
             ));
         }

@@ -6,7 +6,7 @@ use ic_types::{Json, Role};
 
 /// A choice of meanings that covers most arguments: the words, and the roles that they stand for.
 pub(super) const MEANINGS: [(&str, &[&str]); 8] = [
-    ("data (no path and no address)", &["none"]),
+    ("data (not a path or an address)", &["none"]),
     ("a path that is read", &["read-path"]),
     ("a path that is written", &["write-path"]),
     ("a path that is read and written", &["read-path", "write-path"]),

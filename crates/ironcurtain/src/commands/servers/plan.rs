@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use ic_backend::probe::Probed;
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_inventory::guess;
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::{ServerConfig, ServersFile};
 use ic_judge::method::CallMethod;
@@ -26,7 +27,7 @@ use super::drafts::{self, Drafts};
 use super::entries::Entries;
 use super::install::{self, Installed, Site};
 use super::review::table;
-use super::{guess, list, load};
+use super::{list, load};
 use crate::error::Failure;
 use crate::judge;
 use crate::screen::{Screen, visible};

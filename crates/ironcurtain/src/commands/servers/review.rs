@@ -3,6 +3,7 @@
 //! What was seen of the tools when the server was trusted is shown; no server is started. What is offered
 //! (`guess`) is written only once a person confirms it.
 
+mod advice;
 mod dialog;
 pub(super) mod table;
 
@@ -11,17 +12,19 @@ use std::collections::BTreeSet;
 use ic_home::{Environment, file};
 use ic_inventory::pins::{Pin, PinsFile};
 use ic_inventory::servers_file::Start;
+use ic_inventory::{draft, guess};
 use ic_judge::method::CallMethod;
 use ic_opening::policy::{As, Loaded, Wanted};
 use ic_types::{Json, ServerName};
 
 use super::drafts::{self, Drafts};
-use super::{find, guess, load, meaning};
+use super::{find, load, meaning};
 use crate::commands::Exit;
 use crate::commands::config::home;
+use crate::compiling::Compiler;
 use crate::error::Failure;
 use crate::own_policy::difference::{Difference, Settings};
-use crate::own_policy::note_review;
+use crate::own_policy::force::note_review;
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
 
@@ -58,9 +61,26 @@ struct Review<'a> {
     set: BTreeSet<String>,
 }
 
+impl ReviewArgs {
+    /// Asks for the review of a server.
+    pub(super) fn of(name: &str, yes: bool) -> Self {
+        Self { name: name.to_owned(), set: Vec::new(), yes }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(
     args: &ReviewArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    review(args, None, environment, screen)
+}
+
+/// Reviews a server, with what a model says of its tools if there is one.
+pub(super) fn review(
+    args: &ReviewArgs,
+    compiler: Option<&Compiler>,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
@@ -83,9 +103,14 @@ pub(crate) fn run(
     }
     review.find_drafts();
     if review.drafts.is_empty() {
-        screen.line(&format!("{name}: nothing is left to confirm"))?;
+        screen.line(&format!("{name}: all tools are confirmed already"))?;
         return Ok(Exit::Success);
     }
+    let mut advice = match compiler {
+        Some(compiler) => review.advise(compiler, screen)?,
+        None => Vec::new(),
+    };
+    advice.extend(advice::unsure(&review));
     let what = format!("what the tools of `{name}` mean");
     let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
     let policy = Effects::new(name, environment, screen)?;
@@ -95,11 +120,13 @@ pub(crate) fn run(
     match person {
         Person::Scripted => {
             screen.lines(&table::rows(review.annotations.tools().iter(), false))?;
+            screen.lines(&advice)?;
             screen.lines(&effects)?;
             review.confirm_all();
         }
         Person::AtTerminal(_) => {
             person.show(&effects, screen)?;
+            person.show(&advice, screen)?;
             review.ask(&mut person, screen)?;
         }
     }
@@ -114,8 +141,8 @@ pub(crate) fn run(
     file::create_dir(home.installed_servers().join(name.as_str()))?;
     written.write()?;
     let left = match n_left {
-        0 => "all are reviewed".to_owned(),
-        n_left => format!("{n_left} still drafts, whose calls all need approval"),
+        0 => "all tools are confirmed".to_owned(),
+        n_left => format!("{n_left} not confirmed, so calls to them need approval"),
     };
     screen.line(&format!("{name}: {} confirmed; {left}", n_shown - n_left))?;
     Ok(if n_left == 0 { Exit::Success } else { Exit::Failed })
@@ -155,8 +182,16 @@ const IN_FORCE: Wanted =
 impl<'a> Review<'a> {
     fn new(server: &'a ServerName, pin: &'a Pin, mut written: Drafts) -> Self {
         written.draft(server, pin.tools.iter().map(|(name, listed)| (name.as_str(), listed)));
+        // What changed since it was confirmed is asked about again; on disk it stays until then, where what
+        // the annotation does not name is denied.
         let mut annotations = written.clone();
-        for tool in written.tools() {
+        for tool in written.tools().iter().filter(|it| !drafts::is_draft(it)) {
+            let name = drafts::name_of(tool);
+            if let Some(listed) = pin.tools.get(name).filter(|it| drafts::has_changed(tool, it)) {
+                annotations.replace(draft::annotation(server.as_str(), name, listed));
+            }
+        }
+        for tool in &annotations.tools().to_vec() {
             if let Some(offered) = guess::offered(tool, pin.tools.get(drafts::name_of(tool))) {
                 annotations.replace(offered);
             }
@@ -182,14 +217,14 @@ impl<'a> Review<'a> {
     }
 
     fn confirm(&mut self, tool: &str) {
-        self.annotations.confirm(tool);
+        self.annotations.confirm(tool, self.pin.tools.get(tool));
     }
 
     /// Returns what would be written if everything were confirmed as it is shown.
     fn all_confirmed(&self) -> Drafts {
         let mut all = self.annotations.clone();
         for tool in &self.drafts {
-            all.confirm(tool);
+            all.confirm(tool, self.pin.tools.get(tool));
         }
         all
     }

@@ -42,6 +42,9 @@ pub(crate) fn run(
         lines.push(format!("{:<14} {ledger}", "record"));
         let asked = ledger.models().map(|line| format!("{:<14} {}", "asked", visible(&line)));
         lines.extend(asked);
+        let dropped =
+            ledger.at_terminals().map(|it| format!("{:<14} {}", "not passed on", visible(it)));
+        lines.extend(dropped);
     }
     for turn in &stored.turns {
         lines.push(String::new());

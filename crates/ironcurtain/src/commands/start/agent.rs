@@ -1,4 +1,4 @@
-//! `start --agent A`: an agent of others in its cage, with the model gate and our tools.
+//! `start --agent A`: an agent of others in its cage or container, with the model gate and our tools.
 //!
 //! How the agent is run is known in `ic_adapter`, and how its session goes in `ic_session`.
 
@@ -11,13 +11,15 @@ use ic_agent::Limits;
 use ic_backend::{AgentCage, LogLedger};
 use ic_confine::{Confinement, Rung};
 use ic_egress::{Egress, SystemResolver};
-use ic_home::config::{AgentBudget, Config, ConfigFile, Layers};
+use ic_home::config::{AgentBudget, BackendChoice, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, Lock, file};
 use ic_mitm::{AuditLedger, Earlier};
 use ic_model::Cost;
 use ic_opening::thinker::key;
 use ic_opening::{Opened, SessionWanted};
-use ic_session::{AgentParts, AgentSession, GateNews, News, SessionKind};
+use ic_session::{
+    AgentParts, AgentSession, Attended as _, GateNews, News, SessionHandle as _, SessionKind,
+};
 use ic_store::Metadata;
 use ic_types::{AbsolutePath, ModelId, Provider};
 use std::io::{self, IsTerminal as _};
@@ -25,7 +27,9 @@ use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
 use super::conversation::Surroundings;
-use super::{Attendance, Errand, attend, failed, offer, open, resume};
+use super::held::{Held, Programs};
+use super::repository::{self, Came};
+use super::{Attendance, Errand, attend, failed, interface, offer, open, resume, summarise};
 use crate::agents::{self, InstalledAgent};
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -34,7 +38,7 @@ use crate::error::Failure;
 use crate::ledger;
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Tty, restore};
+use crate::terminal::{Paint, Tty, restore};
 
 /// How much longer than a person's answer an agent waits for a call.
 const CALL_MARGIN: Duration = Duration::from_mins(1);
@@ -51,6 +55,8 @@ pub(super) struct Wanted<'a> {
     pub(super) is_code_mode: bool,
     /// Whether a script reads what is printed, so that nobody is asked.
     pub(super) is_scripted: bool,
+    /// What is to hold it, if a person says so.
+    pub(super) backend: Option<BackendChoice>,
 }
 
 /// The agent that is to run, found before anything is made.
@@ -61,6 +67,7 @@ pub(super) struct Chosen {
     provider: Provider,
     model: Option<String>,
     is_code_mode: bool,
+    backend: BackendChoice,
 }
 
 /// Returns the agent of others that is wanted, if one is: the one of a session that goes on stays.
@@ -126,11 +133,12 @@ impl Chosen {
             .with_hint(format!("it uses models of {}", usable.join(", "))));
         }
         let model = model.map(|it| it.model().to_owned());
-        Ok(Some(Self { adapter, installed, provider, model, is_code_mode }))
+        let backend = wanted.backend.unwrap_or(config.agent.backend);
+        Ok(Some(Self { adapter, installed, provider, model, is_code_mode, backend }))
     }
 }
 
-fn config(home: &Home, environment: &Environment) -> Result<Config, Failure> {
+pub(super) fn config(home: &Home, environment: &Environment) -> Result<Config, Failure> {
     let file = ConfigFile::read(home)?;
     Ok(Config::load(&Layers { flags: &[], environment, file: &file })?)
 }
@@ -143,21 +151,47 @@ pub(super) async fn run_session(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?.end_at_the_second_after(restore)?;
+    let mut signals = Signals::listen()?.end_at_the_second_after(restore)?;
     // Where a script reads what stands at the terminal, nothing else is written between it.
     let terminal = Tty::find().filter(|_| !errand.json || !io::stdout().is_terminal());
+    // Before anything is made.
+    if errand.is_pty && !terminal.as_ref().is_some_and(|it| it.takes_keys(environment)) {
+        return Err(interface::no_terminal());
+    }
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let is_resumed = session.resumed.is_some();
     let home = home(environment)?;
     home.prepare()?;
     let config = config(&home, environment)?;
     let _place = place(&home, config.agent.concurrent_sessions_max)?;
+    let held = Held::find(chosen.backend, &config, (&home, environment), screen).await?;
+    if errand.is_pty && matches!(held, Held::Container(..)) {
+        return Err(interface::no_container());
+    }
+    session.seen_as = held.seen_as();
     let (news, opened) = open(session, environment, screen).await?;
     let surroundings = Surroundings::of(&opened, environment)?;
     let record = opened.ground.directory.audit().log;
     let sessions_max = opened.config.session.sessions_max;
-    let made = make(chosen, opened, (&config, environment), news, (is_resumed, screen)).await?;
+    let adapter = chosen.adapter;
+    let made =
+        make((chosen, held), opened, (&config, environment), news, (is_resumed, screen)).await?;
+    if let Some(url) = errand.repo {
+        let paint = Paint::of_stderr(environment);
+        let brought = repository::bring(url, &made, paint, &mut signals, screen).await;
+        if !matches!(brought, Ok(Came::Cloned)) {
+            let closed = made.close().await;
+            summarise((made.news(), &made.info().id), &record, screen);
+            brought?;
+            closed.map_err(failed)?;
+            return Ok(Exit::Cancelled);
+        }
+    }
     let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
+    if errand.is_pty {
+        let shown = (adapter, errand.task);
+        return Box::pin(interface::attend(&made, shown, attendance, signals, screen)).await;
+    }
     Box::pin(attend(&made, errand, attendance, (environment, signals), screen)).await
 }
 
@@ -177,14 +211,15 @@ fn place(home: &Home, sessions_max: u64) -> Result<Lock, Failure> {
 
 /// Makes the session of what was opened; what was opened is closed again if that does not work out.
 async fn make(
-    chosen: Chosen,
+    (chosen, held): (Chosen, Held),
     opened: Opened,
     (config, environment): (&Config, &Environment),
     news: Arc<News>,
     (is_resumed, screen): (bool, &mut Screen),
 ) -> Result<AgentSession, Failure> {
-    let parts = match parts(&chosen, &opened, is_resumed, (config, environment), &news) {
-        Ok(parts) => parts,
+    let parts = parts((&chosen, held), &opened, is_resumed, (config, environment), &news);
+    let (parts, told) = match parts {
+        Ok(made) => made,
         Err(failure) => {
             // What went wrong first is what the person is told.
             opened.ground.close().await.ok();
@@ -198,18 +233,21 @@ async fn make(
         chosen.installed.version,
         chosen.provider
     ));
+    for told in told {
+        screen.notice(&told);
+    }
     let found = resume::find(&opened, is_resumed, screen)?;
     AgentSession::open(opened.ground, news, parts, found).await.map_err(failed)
 }
 
 /// Puts together what the session needs besides its ground.
 fn parts(
-    chosen: &Chosen,
+    (chosen, held): (&Chosen, Held),
     opened: &Opened,
     is_resumed: bool,
     (config, environment): (&Config, &Environment),
     news: &Arc<News>,
-) -> Result<AgentParts, Failure> {
+) -> Result<(AgentParts, Vec<String>), Failure> {
     let ground = &opened.ground;
     let connections = TaskTracker::new();
     let log = &ground.log;
@@ -232,12 +270,16 @@ fn parts(
     file::replace(&certificate, gate.certificate().as_bytes())?;
     let budget = &config.agent.budget;
     let n_asked = if chosen.is_code_mode { SCRIPT_APPROVALS } else { 1 };
-    Ok(AgentParts {
+    let (program, bridge) = (chosen.installed.path()?, own_program()?);
+    let workers = held.workers(opened, chosen.is_code_mode)?;
+    let programs = Programs { name: agent, agent: &program, bridge: &bridge };
+    let (backend, told) = held.make(opened, config, programs)?;
+    let parts = AgentParts {
         adapter: chosen.adapter,
-        program: chosen.installed.path()?,
-        bridge: own_program()?,
-        launcher: opened.launcher.clone(),
-        rung: rung(opened)?,
+        program,
+        bridge,
+        backend,
+        workers: (opened.launcher.clone(), workers),
         gate,
         gate_news,
         certificate,
@@ -254,7 +296,8 @@ fn parts(
         call_max: (config.escalation_timeout + CALL_MARGIN) * n_asked,
         is_code_mode: chosen.is_code_mode,
         locks: opened.home.locks(),
-    })
+    };
+    Ok((parts, told))
 }
 
 /// Returns what the session has used of its budget already.
@@ -273,13 +316,15 @@ fn earlier(opened: &Opened, is_resumed: bool, config: &Config) -> Result<Earlier
 }
 
 /// Returns what holds the agent; an agent is never run without a cage, whatever the settings say.
-fn rung(opened: &Opened) -> Result<Rung, Failure> {
+pub(super) fn rung(opened: &Opened) -> Result<Rung, Failure> {
     match opened.holding.confinement {
         Confinement::Cage(rung) if AgentCage::works_on(rung) => Ok(rung),
         Confinement::Cage(_) | Confinement::None => Err(Failure::environment(
             "an agent needs a cage with namespaces, and this machine or its settings allow none",
         )
-        .with_hint("`ironcurtain doctor` says how to allow them; `confinement` must not be `off`")),
+        .with_hint(
+            "`ironcurtain doctor` says how to allow them; `confinement` must not be `off`; or use `--backend docker`",
+        )),
     }
 }
 

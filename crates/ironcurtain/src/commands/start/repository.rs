@@ -2,8 +2,11 @@
 //!
 //! How it is cloned, and whether it may be, is decided where calls are judged.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use ic_resolve::remote::{self, Remote};
-use ic_session::{NotCloned, Workbench};
+use ic_session::{AgentSession, Attended as _, News, NotCloned, Questions, Workbench};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
@@ -44,10 +47,41 @@ pub(super) fn check(url: &str) -> Result<(), Failure> {
     }
 }
 
+/// A session in which nothing was said yet.
+pub(super) trait Cloning {
+    /// What happens in it, and what waits for a person.
+    fn scene(&self) -> (&News, &Questions);
+    /// Clones into its sandbox.
+    fn cloning<'a>(&'a self, url: &'a str, cancel: &'a CancellationToken) -> Coming<'a>;
+}
+
+/// What git says of a repository that is cloned.
+type Coming<'a> = Pin<Box<dyn Future<Output = Result<String, NotCloned>> + 'a>>;
+
+impl Cloning for Workbench {
+    fn scene(&self) -> (&News, &Questions) {
+        (&self.news, &self.questions)
+    }
+
+    fn cloning<'a>(&'a self, url: &'a str, cancel: &'a CancellationToken) -> Coming<'a> {
+        Box::pin(self.clone_typed(url, cancel))
+    }
+}
+
+impl Cloning for AgentSession {
+    fn scene(&self) -> (&News, &Questions) {
+        (self.news(), self.questions())
+    }
+
+    fn cloning<'a>(&'a self, url: &'a str, cancel: &'a CancellationToken) -> Coming<'a> {
+        Box::pin(self.clone_typed(url, cancel))
+    }
+}
+
 /// Clones it into the sandbox of a session in which nothing was said yet.
 pub(super) async fn bring(
     url: &str,
-    workbench: &Workbench,
+    session: &dyn Cloning,
     paint: Paint,
     signals: &mut Signals,
     screen: &mut Screen,
@@ -55,10 +89,9 @@ pub(super) async fn bring(
     screen.notice(&format!("cloning {url} into the sandbox, as `--repo` asks"));
     let cancel = CancellationToken::new();
     let cloned = {
-        let cloning = workbench.clone_typed(url, &cancel);
+        let cloning = session.cloning(url, &cancel);
         // The person who typed the URL has answered; nothing is asked.
-        let scene = (&*workbench.news, &workbench.questions);
-        let mut onlooker = Onlooker::nobody(scene, paint, screen);
+        let mut onlooker = Onlooker::nobody(session.scene(), paint, screen);
         onlooker.watch(cloning, signals, &cancel).await
     };
     let failed = |why: String| Failure::environment(format!("cannot clone `{url}`: {why}"));

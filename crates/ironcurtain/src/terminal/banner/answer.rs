@@ -4,8 +4,9 @@
 
 use ic_escalation::display::View;
 use ic_escalation::offer::LIFETIME;
-use ic_escalation::{Offer, Reply, Terms, Wish};
+use ic_escalation::{Covered, Offer, Pending, Reply, Request, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
+use ic_policy::Decision;
 use ic_terminal::Ink;
 use ic_types::EscalationId;
 
@@ -22,7 +23,7 @@ impl Banner {
     pub(crate) fn act(&mut self, word: &str, group: &Group, place: &mut Place<'_>) {
         let Some(shown) = &mut self.shown else { return };
         if shown.has_more() && word.is_empty() {
-            shown.turn();
+            shown.turn(self.manner.echo);
             self.undrawn = Some(Undrawn::NextPage);
             return;
         }
@@ -56,7 +57,8 @@ impl Banner {
         ) {
             return self.refuse("everything is shown already".to_owned(), place);
         }
-        let lines = painted(group.lines(View::Full, SystemClock.now()));
+        let mut lines = painted(group.lines(View::Full, SystemClock.now()));
+        lines.extend(self.since(group));
         let keys = Keys::Table { has_details: false, has_always: self.has_always(group) };
         self.present(shown_of(lines, keys, group));
     }
@@ -91,7 +93,7 @@ impl Banner {
         self.close(place);
         let mut told: Vec<(Tone, String, usize)> = Vec::new();
         for pending in group.all() {
-            let (tone, said) = place.questions.settle(pending, reply);
+            let (tone, said) = self.settle(pending, reply, place);
             match told.iter_mut().find(|(_, other, _)| *other == said) {
                 Some((_, _, count)) => *count += 1,
                 None => told.push((tone, said, 1)),
@@ -124,12 +126,47 @@ impl Banner {
                 let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
                 lines.push(format!("  {mark:3} {line}"));
             }
+            let Request { escalation, session, .. } = group.first().request();
+            if let Some(Covered { covered, of }) = self.earlier.covered(wish, escalation, session) {
+                let requests = if of == 1 { "other request" } else { "other requests" };
+                lines.push(format!(
+                    "      would also have approved {covered} of this session's last {of} {requests}"
+                ));
+            }
         }
         let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
         let keys = format!("Which one? {}; n for none", numbers.join(" or "));
         let lines = lines.into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
         self.close(place);
         self.present(Shown { wishes, ..shown_of(lines, Keys::Choice(keys), group) });
+    }
+
+    /// Answers one request, and takes note of it.
+    pub(super) fn settle(
+        &mut self,
+        pending: &Pending,
+        reply: &Reply,
+        place: &Place<'_>,
+    ) -> (Tone, String) {
+        let (tone, said) = place.questions.settle(pending, reply);
+        let decision = match reply {
+            Reply::Approve(_) => Decision::Approved,
+            Reply::Deny => Decision::Denied,
+        };
+        // What was not accepted is no decision of this person's.
+        if tone != Tone::Bad {
+            self.earlier.answered(pending.request(), decision);
+        }
+        (tone, said)
+    }
+
+    /// Says what a call changes since the last one like it that was answered here.
+    pub(super) fn since(&self, group: &Group) -> Vec<Row> {
+        let lines = match group.len() {
+            1 => self.earlier.changed(group.first().request()),
+            _ => Vec::new(),
+        };
+        lines.into_iter().map(|text| Row { ink: Ink::Emphasis, text }).collect()
     }
 
     /// Takes the person's choice among the grants.
@@ -140,7 +177,7 @@ impl Banner {
         };
         let first = group.first();
         self.close(place);
-        let (tone, said) = place.questions.settle(first, &Reply::Approve(Some(wish)));
+        let (tone, said) = self.settle(first, &Reply::Approve(Some(wish)), place);
         place.stage.say(tone, &said);
         self.wait_again(group, &first.request().escalation);
         self.show_next(place);
@@ -175,7 +212,7 @@ impl Banner {
                 let first = group.first();
                 self.close(place);
                 place.stage.say(Tone::Quiet, &said);
-                let (tone, said) = place.questions.settle(first, &Reply::Approve(None));
+                let (tone, said) = self.settle(first, &Reply::Approve(None), place);
                 place.stage.say(tone, &said);
                 self.wait_again(group, &first.request().escalation);
                 self.show_next(place);

@@ -95,11 +95,15 @@ impl Shown {
         self.laid.as_ref().is_some_and(|it| it.room.rows == 0)
     }
 
-    /// Goes on to the next page.
-    pub(super) fn turn(&mut self) {
+    /// Goes on to the next page. Where pages stand in one place, the last one is as full as the others, so
+    /// that what is answered stands together as far as there is room.
+    pub(super) fn turn(&mut self, echo: Echo) {
         if let Some(Laid { room, page, .. }) = &mut self.laid {
             page.from = page.to;
             page.to = (page.from + room.rows).min(page.of);
+            if echo == Echo::Apart {
+                page.from = page.from.min(page.to.saturating_sub(room.rows));
+            }
         }
     }
 }

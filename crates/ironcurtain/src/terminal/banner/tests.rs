@@ -420,7 +420,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.said.room.rows = rows(4);
         scene.act(|_, _| ());
         scene.ask().await;
-        let more = format!("? 6 more rows: Enter shows them, {denies}");
+        let more = format!("? 7 more rows: Enter shows them, {denies}");
         assert!(scene.said(&more), "{:?}", scene.said.lines);
         scene.typed("y");
         assert!(scene.answered().is_empty());
@@ -429,7 +429,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.typed("y");
         assert!(scene.answered().is_empty());
         scene.ask().await;
-        let more = format!("? 2 more rows: Enter shows them, {denies}");
+        let more = format!("? 3 more rows: Enter shows them, {denies}");
         assert!(scene.said(&more), "{:?}", scene.said.lines);
         scene.typed("");
         scene.ask().await;

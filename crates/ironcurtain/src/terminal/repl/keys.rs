@@ -1,5 +1,7 @@
 //! What keys do in a conversation: edit, send, answer, complete, stop, leave.
 
+use ic_escalation::{Message, Source};
+use ic_home::{Clock as _, SystemClock};
 use ic_terminal::editor::Press;
 use ic_terminal::gate::Reach;
 use ic_terminal::{
@@ -107,6 +109,7 @@ impl Repl<'_> {
             &Span::new(Ink::Strong, PROMPT),
             self.console.pen.size().columns,
         );
+        let has_paste = self.editor.has_foreign();
         let line = self.editor.take();
         if line.trim().is_empty() {
             return;
@@ -132,7 +135,8 @@ impl Repl<'_> {
                 self.memory.add(&line);
                 self.console.pen.print(&shown.rows);
                 let is_busy = self.turn.is_some() || !self.queue.is_empty();
-                self.queue.push_back(line);
+                let (source, at) = (Source::Typed, SystemClock.now());
+                self.queue.push_back(Message { text: line, source, at, has_paste });
                 if is_busy {
                     let note = "Queued: it is sent when this turn is over. /quit drops it.";
                     self.console.say(Tone::Quiet, note);

@@ -3,7 +3,7 @@
 The first argument is the place of the test; the others are numbers: a TCP port, a UDP port and a process.
 """
 
-import ctypes, fcntl, glob, os, pty, signal, socket, stat, sys, termios
+import ctypes, fcntl, glob, os, pty, signal, socket, stat, sys, termios, time
 
 place, port, datagrams, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 work = place + "/work"
@@ -121,6 +121,59 @@ def ring():
     system(libc.syscall(425, 4, ctypes.create_string_buffer(256)))
 
 
+def call(number, *words):
+    result = libc.syscall(number, *words)
+    system(result)
+    return result
+
+
+def memory_of_another():
+    start = int(open(f"/proc/{pid}/maps").readline().split("-")[0], 16)
+    text = ctypes.create_string_buffer(8)
+    into, out = (ctypes.c_size_t * 2)(ctypes.addressof(text), 8), (ctypes.c_size_t * 2)(start, 8)
+    call(310, pid, into, 1, out, 1, 0)
+
+
+def file_of_another():
+    call(438, call(434, pid, 0), 0, 0)
+
+
+def namespace_of_another():
+    system(libc.setns(os.open(f"/proc/{pid}/ns/uts", os.O_RDONLY), 0))
+
+
+def by_handle():
+    # A file by its number, past everything that is mounted: as container escapes do.
+    handle, mount = ctypes.create_string_buffer(136), ctypes.c_int()
+    ctypes.cast(handle, ctypes.POINTER(ctypes.c_uint))[0] = 128
+    call(303, -100, (place + "/work/attempts.py").encode(), handle, ctypes.byref(mount), 0)
+    call(304, os.open(place + "/work", os.O_RDONLY), handle, 0)
+
+
+def tracing_the_kernel():
+    attributes = ctypes.create_string_buffer(128)
+    attributes[0:8] = (1).to_bytes(4, "little") + (128).to_bytes(4, "little")
+    call(298, attributes, 0, -1, -1, 0)
+
+
+def kernel_map():
+    attributes = ctypes.create_string_buffer(72)
+    attributes[0:16] = b"".join(n.to_bytes(4, "little") for n in (2, 4, 4, 1))
+    call(321, 0, attributes, 72)
+
+
+def first_in_line():
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def raw(family, kind):
+    socket.socket(family, kind).close()
+
+
+def opens(path):
+    os.close(os.open(path, os.O_WRONLY))
+
+
 def types_for_others():
     _, slave = pty.openpty()
     os.setsid()
@@ -171,7 +224,17 @@ def fills(path, size):
 attempt("an interface", interface)
 attempt("a service of the host on its loopback", lambda: connect(socket.AF_INET, ("127.0.0.1", port)))
 attempt("a name service", asks_names)
-for name in ["work/before.sock", "run/bus", "run/wayland-0", "run/X1", "run/ssh-agent", "run/docker.sock",
+attempt("the address of a cloud's metadata", lambda: connect(socket.AF_INET, ("169.254.169.254", 80)))
+for name, family, kind in [("packets", socket.AF_PACKET, socket.SOCK_RAW), ("netlink", socket.AF_NETLINK, socket.SOCK_RAW),
+                           ("virtual machines", 40, socket.SOCK_STREAM), ("cryptography", 38, socket.SOCK_SEQPACKET)]:
+    attempt("a socket for " + name, lambda: raw(family, kind))
+# The host serves one more once we run.
+open(place + "/work/here", "w").close()
+for _ in range(600):
+    if os.path.exists(place + "/work/after.sock"):
+        break
+    time.sleep(0.05)
+for name in ["work/before.sock", "work/after.sock", "run/bus", "run/wayland-0", "run/X1", "run/ssh-agent", "run/docker.sock",
              "home/.gnupg/S.gpg-agent"]:
     attempt("the socket " + name, lambda: connect(socket.AF_UNIX, place + "/" + name))
 attempt("an abstract socket", lambda: connect(socket.AF_UNIX, "\0" + TOKEN + place))
@@ -180,12 +243,19 @@ attempt("the key in another process", lambda: read(f"/proc/{pid}/environ"))
 for name in ["other/secret", "home/.ssh/id_ed25519"]:
     attempt("reading " + name, lambda: read(place + "/" + name))
 attempt("IronCurtain's settings", lambda: open(place + "/home/.ironcurtain/config.json").read())
-for name in ["quarantine", "session.log", "audit*", "servers", "agent-git", "orientation/../quarantine"]:
+for name in ["escalations", "meta.json", "conversation.json", "sandbox", "quarantine", "session.log", "audit*", "servers", "agent-git", "orientation/../quarantine"]:
     attempt("of a session: " + name, lambda: of_session(name))
 attempt("changing IronCurtain's settings", lambda: open(place + "/home/.ironcurtain/config.json", "r+"))
 attempt("another process", lambda: os.kill(pid, 0))
 attempt("tracing another process", traces)
 attempt("its open files", lambda: os.listdir(f"/proc/{pid}/fd"))
+attempt("its memory", memory_of_another)
+attempt("its memory as a file", lambda: open(f"/proc/{pid}/mem", "rb").close())
+attempt("a file that it holds", file_of_another)
+attempt("its namespace", namespace_of_another)
+for number in (1, pid):
+    attempt(f"files by the root of {'the first' if number == 1 else 'another'} process",
+            lambda: read(f"/proc/{number}/root{place}/other/secret"))
 # The kernel.
 for name, kind in [("users", 0x10000000), ("mounts", 0x20000), ("networks", 0x40000000)]:
     attempt("a namespace of " + name, lambda: namespace(kind))
@@ -195,6 +265,17 @@ attempt("a disk", disk)
 attempt("a keyring", keyring)
 attempt("a ring", ring)
 attempt("typing for others", types_for_others)
+attempt("a file by its handle", by_handle)
+attempt("a copy of the tree of mounts", lambda: os.close(call(428, -100, b"/", 1 | 0x8000)))
+attempt("a new file system", lambda: os.close(call(430, b"tmpfs", 0)))
+attempt("tracing the kernel", tracing_the_kernel)
+attempt("a map in the kernel", kernel_map)
+attempt("page faults of its own", lambda: os.close(call(323, 0)))
+attempt("going first always", first_in_line)
+attempt("another root", lambda: os.chroot(work))
+for path in ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_seqnum", "/sys/fs/cgroup/cgroup.procs",
+             "/sys/fs/cgroup/memory/cgroup.procs", "/dev/kmsg", "/dev/mem", "/dev/fuse", "/dev/net/tun"]:
+    attempt("opening " + path, lambda: opens(path))
 attempt("a program with its owner's rights", set_id)
 # As much as there is.
 attempt("very many processes", processes)

@@ -5,10 +5,12 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 use serde_json::json;
 
 use super::{Stage, says, uses};
+use crate::proxy::until;
 
 const TOKEN: &str = "canary-7d21f0ab";
 const SOCKETS: [&str; 7] = [
@@ -89,6 +91,18 @@ impl Drop for Host {
     }
 }
 
+/// Serves a socket in the workspace as soon as the attempts have begun, until what is returned is dropped.
+fn serve_later(stage: &Stage) -> JoinHandle<UnixListener> {
+    let [here, socket] = ["work/here", "work/after.sock"].map(|name| stage.place.path(name));
+    for path in [&here, &socket] {
+        std::fs::remove_file(path).ok();
+    }
+    std::thread::spawn(move || {
+        until("attempts", || here.exists());
+        UnixListener::bind(socket).unwrap()
+    })
+}
+
 fn lines(text: &str) -> BTreeSet<String> {
     text.lines().map(ToOwned::to_owned).collect()
 }
@@ -108,8 +122,11 @@ fn nothing_that_works_outside_works_for_the_shell_of_a_running_agent() {
     assert_eq!(stage.start(&["Say something."]).code, 0);
     let host = Host::new(&stage);
     let words = host.words(&stage);
+    let served = serve_later(&stage);
     let control = Command::new(&words[0]).args(&words[1..]).output().unwrap();
     let outside = lines(&String::from_utf8_lossy(&control.stdout));
+    assert!(outside.contains("the socket work/after.sock"), "{outside:#?}");
+    drop(served.join().unwrap());
     for name in FILES {
         stage.place.write(name, TOKEN);
     }
@@ -122,7 +139,9 @@ fn nothing_that_works_outside_works_for_the_shell_of_a_running_agent() {
         format!("{} > said.txt 2> complained.txt; echo ended-$? >> said.txt", words.join(" "));
     let bash = uses("toolu_1", "Bash", json!({"command": command, "timeout": 120_000}));
     stage.provider.push([bash, says("Done.")]);
+    let served = serve_later(&stage);
     let output = stage.start(&["Try everything."]);
+    drop(served.join().unwrap());
     let said = stage.read("work/said.txt").unwrap_or_default();
     let complained = stage.read("work/complained.txt").unwrap_or_default();
     assert_eq!(output.stdout.trim(), "Done.", "{said}{complained}{output:?}");

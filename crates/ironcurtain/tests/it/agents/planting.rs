@@ -1,5 +1,6 @@
 //! What an agent plants for the user's programs to run, with its own shell: put back, and asked about.
 
+use ic_testkit::git_host::git;
 use ic_testkit::proxy::records;
 use rustix::process::Signal;
 use serde_json::json;
@@ -72,4 +73,70 @@ fn what_was_planted_when_the_host_was_killed_is_put_back() {
     let told = "a session was killed before it could look once more";
     assert!(output.stderr.contains(told) && output.stderr.contains(".mcp.json"), "{output:?}");
     assert_eq!(stage.read("work/begun").as_deref(), Some("x\n"));
+}
+
+/// Everything that programs of the user's run or take orders from, in a workspace.
+const LISTED: &str = ".gitmodules .gitattributes .gitconfig .envrc .vscode/tasks.json .idea/workspace.xml \
+    .zed/tasks.json .devcontainer/devcontainer.json .github/workflows/ci.yml .github/actions/a/action.yml .gitlab-ci.yml \
+    .circleci/config.yml .travis.yml Jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .husky/pre-commit \
+    .pre-commit-config.yaml lefthook.yml .lefthook.yml .overcommit.yml .hg/hgrc .claude/settings.json \
+    .cursor/mcp.json .codex/config.toml .opencode/plugin.js .gemini/settings.json .windsurf/rules .kiro/settings \
+    .roo/mcp.json .aider.conf.yml .mcp.json .cargo/config .cargo/config.toml .npmrc .yarnrc.yml .pnpmfile.cjs mise.toml \
+    .mise.toml mise.local.toml .mise/config.toml .tool-versions .nvim.lua .exrc .pylintrc";
+
+/// Makes all of them, in six ways, and waits until they are gone; what is outside of the cage waits for nothing.
+fn makes_listed(is_waited_for: bool) -> String {
+    let waits = match is_waited_for {
+        true => {
+            "n=0; while test -n \"$(left)\"; do sleep 0.1; n=$((n + 1)); test $n -lt 600 || { left; exit 1; }; done"
+        }
+        false => "true",
+    };
+    format!(
+        "set -e; names='{LISTED}'; echo evil > plain; mkdir -p made; made() {{ mkdir -p \"$1/$(dirname $2)\"; }}
+        # At the top are pipelines too; everything else counts at any depth.
+        for name in $names; do made . $name; echo evil > $name; done
+        for name in .envrc .vscode/tasks.json .mcp.json; do
+          made moved $name; echo evil > moved/tmp; mv moved/tmp moved/$name
+          made linked $name; ln -s $PWD/plain linked/$name
+          made hard $name; ln plain hard/$name
+          made a/b/c $name; echo evil > a/b/c/$name
+          upper=$(echo $name | tr a-z A-Z); made folded $upper; echo evil > folded/$upper
+        done
+        mkdir -p before/x/vscode; echo evil > before/x/vscode/tasks.json
+        mv before/x/vscode before/x/.vscode; mv before after
+        left() {{ for name in $names; do test ! -e $name || echo $name; done
+          find . -path ./.git -prune -o \\( -iname .envrc -o -iname .mcp.json -o -ipath '*/.vscode/*' \\) -print; }}
+        {waits}"
+    )
+}
+
+#[test]
+fn nothing_listed_stays_however_it_is_made() {
+    let Some(stage) = Stage::claude([]) else { return };
+    // Pipelines count at the top of a repository.
+    git(&stage.place.path("work"), &["init", "--quiet"]);
+    let control = stage.place.dir("control");
+    let mut outside = std::process::Command::new("sh");
+    outside.args(["-c", &makes_listed(false)]).current_dir(&control);
+    assert!(outside.status().unwrap().success());
+    let listed: Vec<&str> = LISTED.split_whitespace().collect();
+    let ways = ["moved", "linked", "hard", "a/b/c", "after/x"];
+    let others = ways.map(|way| format!("{way}/.vscode/tasks.json"));
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let all: Vec<&str> =
+        [listed, others, vec!["folded/.ENVRC", "folded/.VSCODE/TASKS.JSON"]].concat();
+    let there = |top: &str| -> Vec<&str> {
+        let is_there = |name: &&&str| stage.place.path(top).join(name).symlink_metadata().is_ok();
+        all.iter().filter(is_there).copied().collect()
+    };
+    assert_eq!(there("control").len(), all.len(), "{:?}", there("control"));
+    let command = format!("{}\necho ALL-$((40 + 2))", makes_listed(true));
+    let bash = uses("toolu_1", "Bash", json!({"command": command, "timeout": 120_000}));
+    stage.provider.push([bash, says("Done.")]);
+    let output = stage.start(&["Plant."]);
+    assert_eq!(there("work"), [""; 0], "{output:?}");
+    assert_eq!(output.stdout.trim(), "Done.", "{output:?}");
+    assert!(stage.last_request().contains("ALL-42"), "{}", stage.last_request());
+    assert_eq!(stage.read("work/plain").as_deref(), Some("evil\n"), "what is not listed stays");
 }

@@ -16,6 +16,8 @@ pub(crate) struct Row {
     prefix: &'static str,
     /// Options that it needs here.
     pub(crate) options: &'static [&'static str],
+    /// Whether a container holds it, and not the cage.
+    pub(crate) is_contained: bool,
 }
 
 pub(crate) const CLAUDE_CODE: Row = Row {
@@ -24,13 +26,16 @@ pub(crate) const CLAUDE_CODE: Row = Row {
     shell: ("Bash", "command"),
     prefix: "mcp__ironcurtain__",
     options: &[],
+    is_contained: false,
 };
+pub(crate) const CONTAINED: Row = Row { is_contained: true, ..CLAUDE_CODE };
 pub(crate) const CODEX: Row = Row {
     agent: "codex",
     program: "codex",
     shell: ("exec_command", "cmd"),
     prefix: "mcp__ironcurtain::",
     options: &["--model", "openai:gpt-5"],
+    is_contained: false,
 };
 pub(crate) const OPENCODE: Row = Row {
     agent: "opencode",
@@ -38,6 +43,7 @@ pub(crate) const OPENCODE: Row = Row {
     shell: ("bash", "command"),
     prefix: "ironcurtain_",
     options: &[],
+    is_contained: false,
 };
 pub(crate) const GOOSE: Row = Row {
     agent: "goose",
@@ -45,6 +51,7 @@ pub(crate) const GOOSE: Row = Row {
     shell: ("shell", "command"),
     prefix: "ironcurtain__",
     options: &[],
+    is_contained: false,
 };
 
 impl Row {

@@ -1,5 +1,7 @@
 //! How agents come to our tools: whether they did at all, and by scripts in code mode.
 
+use std::path::Path;
+
 use ic_testkit::provider::{KEY, Request};
 use ic_testkit::proxy::records;
 use serde_json::{Value, json};
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 use super::row::{CLAUDE_CODE, CODEX, GOOSE, OPENCODE, Row};
 use super::{Stage, register, says};
 use crate::place;
+use crate::proxy::python;
 
 /// Finds our server in the settings that a turn of Claude Code has, as `$bridge`.
 const FINDS_BRIDGE: &str = r#"
@@ -74,17 +77,38 @@ fn an_agent_in_code_mode_has_one_tool_of_ours_and_its_scripts_are_judged() {
 #[test]
 fn code_mode_makes_the_tools_of_a_request_small() {
     for row in [&CLAUDE_CODE, &CODEX, &OPENCODE, &GOOSE] {
-        let (Some(plain), Some(code)) = (n_bytes(row, &[]), n_bytes(row, &["--code-mode"])) else {
-            return;
-        };
-        eprintln!("{}: {plain} bytes of our tools in a request, {code} in code mode", row.agent);
-        assert!(0 < code && code * 10 < plain, "{}: {plain}, {code}", row.agent);
+        for more in [None, Some(N_TOOLS)] {
+            let code = n_bytes(row, more, &["--code-mode"]);
+            let (Some(plain), Some(code)) = (n_bytes(row, more, &[]), code) else { return };
+            let of = more.map_or_else(|| "our servers".to_owned(), |it| format!("{it} tools"));
+            eprintln!("{}, {of}: {plain} bytes in a request, {code} in code mode", row.agent);
+            assert!(0 < code && code * 10 < plain, "{}: {plain}, {code}", row.agent);
+        }
     }
 }
 
+/// As many tools as people have with a few servers.
+const N_TOOLS: usize = 80;
+
+/// Lets the session have one server with `n` tools, and none of ours.
+fn add_many(stage: &Stage, n: usize) {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
+    let directory = stage.place.dir("many");
+    let cage = json!({"filesystem": {"allowRead": [scripts], "allowWrite": [directory]}});
+    let arguments = json!(["-S", "-B", scripts.join("many.py"), directory, n.to_string()]);
+    let entry = json!({"command": python(), "args": arguments, "sandbox": cage});
+    let servers = crate::alone(json!({"many": entry}));
+    stage.place.write("home/.ironcurtain/mcp-servers.json", servers.to_string());
+    let trusted = stage.place.run(["servers", "test", "many"]);
+    assert_eq!(trusted.code, 0, "{trusted:?}");
+}
+
 /// Returns how many bytes our tools take in the first request that offers tools.
-fn n_bytes(row: &'static Row, options: &[&str]) -> Option<usize> {
+fn n_bytes(row: &'static Row, more: Option<usize>, options: &[&str]) -> Option<usize> {
     let stage = Stage::set(row, [says("Hello.")])?;
+    if let Some(n) = more {
+        add_many(&stage, n);
+    }
     let output = stage.start(&[options, &["Say hello."]].concat());
     assert_eq!(output.code, 0, "{output:?}");
     let request = stage.provider.requests().into_iter().find(Request::offers_tools).unwrap();

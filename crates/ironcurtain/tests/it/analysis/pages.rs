@@ -138,7 +138,7 @@ fn a_mistyped_property_is_an_error() {
 fn a_tool_that_some_calls_can_still_use_is_not_called_unusable() {
     let output = place().run(["policy", "never", "--to", "delete", "--dry-run"]);
     assert_eq!(output.code, 0, "{output:?}");
-    let line = output.stdout.lines().find(|it| it.starts_with("Can no longer be used at all:"));
+    let line = output.stdout.lines().find(|it| it.starts_with("Can no longer be used "));
     let line = line.unwrap_or_else(|| panic!("{}", output.stdout));
     assert!(line.contains("filesystem.delete_file") && !line.contains("git_worktree"), "{line}");
 }

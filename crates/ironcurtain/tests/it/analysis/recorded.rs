@@ -298,3 +298,15 @@ fn an_approved_call_is_counted_once_before_a_change() {
     assert!(output.stdout.contains(expected), "{}", output.stdout);
     assert!(!output.stdout.contains("times)"), "{}", output.stdout);
 }
+
+/// What cannot be read is not left out in silence: the counts would look complete.
+#[test]
+fn lines_that_are_no_records_are_counted() {
+    let place = place();
+    let text = "\u{0}junk\n{\"a\":1}\n{\"kind\":\"intent\",\"server\":7}\n{\"kind\":\"result\"}\n";
+    let file = place.write("broken.jsonl", text);
+    let output = place.run(["policy", "replay", file.to_str().unwrap()]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let expected = "3 lines of the logs cannot be read, and calls in them are not counted";
+    assert!(output.stderr.contains(expected), "{output:?}");
+}

@@ -29,6 +29,7 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
     terminal.expect("Approve this call, and grant that? [y/N] ").type_in("y\n");
     assert_snapshot!(rig.seen(&terminal.end()), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/a.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -51,7 +52,7 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
     assert!(is_granted(&work, "/d/b.txt"));
     assert!(!is_granted(&work, "/e/b.txt"));
     assert_snapshot!(rig.seen(&rig.run(&["grants", "list"])), @r#"
-    [GRANT] work: filesystem may call write_file; ends in [N] min [N] s, for 1 more call
+    [GRANT] work: filesystem may call write_file; ends in [N] min [N] s, for 1 more call, used once
       write-path: directory "/d/"
     --- exit 0
     "#);
@@ -118,7 +119,7 @@ fn a_grant_is_taken_back_and_asked_about_again() {
     let mut terminal = rig.at_terminal(&["grants", "revoke", first]);
     terminal.expect("Take this grant back? [y/N] ").type_in("y\n");
     assert_snapshot!(rig.seen(&terminal.end()), @r#"
-    [GRANT] work: filesystem may call write_file; ends in [N] min [N] s
+    [GRANT] work: filesystem may call write_file; ends in [N] min [N] s, used once
       write-path: file "/d/a.txt"
     Take this grant back? [y/N] y
     Grant [GRANT] was taken back.

@@ -102,6 +102,7 @@ fn questions_come_and_go_line_by_line() {
     seen += &watch.until("#3 work: withdrawn");
     assert_snapshot!(rig.neutral(&seen), @r#"
     #1 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/a.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -113,6 +114,7 @@ fn questions_come_and_go_line_by_line() {
       id: [ID]
     #1 work: approved (listener)
     #2 play: filesystem wants to call write_file
+      if approved, filesystem may create "/d/b.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -124,6 +126,7 @@ fn questions_come_and_go_line_by_line() {
       id: [ID]
     #2 play: expired: no answer in time
     #3 work: filesystem wants to call write_file
+      if approved, filesystem may create "/d/c.txt"
       because: "a person decides"
       rule: "ask"
       write-path (asks):

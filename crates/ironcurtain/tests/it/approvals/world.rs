@@ -62,7 +62,11 @@ pub(crate) struct Asked {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let place = place();
+        Self::at(place())
+    }
+
+    /// Makes one of a place that is there.
+    pub(crate) fn at(place: Place) -> Self {
         let root = place.path("home/.ironcurtain");
         let home = Home::new(AbsolutePath::new(root.to_str().unwrap()).unwrap());
         home.prepare().unwrap();

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ic_analysis::Inhabitant;
-use ic_backend::{AgentCage, AgentCageParts, AgentGit, Caged, CagedProgram};
-use ic_confine::{CageSpec, ChildSpec, EXIT_EXCESS, Hold, Limits, Relaxation, Rung};
+use ic_backend::{AgentCage, AgentCageParts, AgentGit, Caged, CagedProgram, DoorListener};
+use ic_confine::{CageSpec, ChildSpec, EXIT_EXCESS, EXIT_FULL, Hold, Limits, Relaxation, Rung};
 use ic_judge::Judge;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, PolicySources, Sandbox, SandboxKind};
@@ -104,6 +104,7 @@ fn judge(ground: &Ground) -> Judge {
         orders: ic_resolve::Orders::of_user(&home),
         heads: ic_judge::heads::Heads::default(),
         earlier: Vec::new(),
+        seen_as: None,
         home,
     }
 }
@@ -137,7 +138,7 @@ fn program(ground: &Ground, code: &str) -> CagedProgram {
 /// Runs `code` in an agent's cage; returns what it wrote and its exit code.
 async fn python(ground: &Ground, cage: &AgentCage, code: &str) -> (String, String, Option<i32>) {
     let caged = cage.start(&ground.launcher, program(ground, code)).await.unwrap();
-    let Caged { stdin, stdout, stderr, mut process, doors: _doors } = caged;
+    let Caged { stdin, stdout, stderr, mut process, doors: _doors, .. } = caged;
     drop(stdin);
     let (stdout, stderr) = tokio::join!(text(stdout), text(stderr));
     (stdout, stderr, soon(process.wait()).await.unwrap().code())
@@ -307,10 +308,11 @@ with socket.create_connection(("127.0.0.1", 8137)) as door:
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);
         let caged = cage.start(&ground.launcher, program(&ground, code)).await.unwrap();
-        let Caged { stdin, stdout, stderr, mut process, doors } = caged;
+        let Caged { stdin, stdout, stderr, mut process, doors, .. } = caged;
         drop(stdin);
         let [(port, door)] = <[_; 1]>::try_from(doors).unwrap();
         assert_eq!(port, DOOR);
+        let DoorListener::Tcp(door) = door else { panic!("{door:?}") };
         door.set_nonblocking(true).unwrap();
         let door = tokio::net::TcpListener::from_std(door).unwrap();
         let answering = async {
@@ -427,6 +429,74 @@ fn an_agent_sees_nothing_that_is_not_on_the_list() {
     });
 }
 
+/// Tells who it is, reads what only root may read, and writes.
+const WHO: &str = r#"
+import os, sys
+place = sys.argv[1]
+print(os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups())
+for name in ("open", "secret"):
+    try:
+        print(name, open(place + "/other/tools/" + name).read())
+    except OSError as error:
+        print(name, type(error).__name__)
+os.makedirs(place + "/work/made/deep")
+open(place + "/work/made/deep/file", "w").write("x")
+open(place + "/work/a.txt", "a").write("more")
+open(os.environ["HOME"] + "/kept", "w").write("x")
+open("/tmp/x", "w").write("x")
+os.chmod(place + "/work/made/deep/file", 0o600)
+"#;
+
+/// Where root runs us, whoever owns the workspace is who the agent is, and never root.
+#[test]
+fn an_agent_is_never_root_and_what_it_makes_belongs_to_the_owner_of_the_workspace() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    on_rungs(AgentCage::works_on, |ground| async move {
+        for (owner, expected) in [(0, "65532 65532 65532 65532"), (1234, "1234 1234 1234 1234")] {
+            let _host = furnish(&ground);
+            let shown = ground.path("other/tools");
+            std::fs::create_dir_all(&shown).unwrap();
+            std::fs::write(shown.join("open"), TOKEN).unwrap();
+            std::fs::write(shown.join("secret"), TOKEN).unwrap();
+            let mode = std::fs::Permissions::from_mode(0o600);
+            std::fs::set_permissions(shown.join("secret"), mode).unwrap();
+            for name in ["work", "work/a.txt"] {
+                std::os::unix::fs::chown(ground.path(name), Some(owner), Some(owner)).unwrap();
+            }
+            let (said, _, _) = outside(&ground, WHO).await;
+            assert!(said.contains(&format!("secret {TOKEN}")), "outside it can be read: {said}");
+            std::fs::remove_dir_all(ground.path("work/made")).unwrap();
+            std::fs::remove_file(ground.path("state/kept")).unwrap();
+
+            let judge = judge(&ground);
+            let state = AbsolutePath::new(ground.path("state")).unwrap();
+            let parts = AgentCageParts {
+                inhabitant: Inhabitant::Agent,
+                judge: &judge,
+                shown: &[AbsolutePath::new(&shown).unwrap()],
+                programs: &[],
+                state: Some(&state),
+                private: &ground.path("scratch"),
+                doors: &[],
+                unix_sockets: false,
+                limits: Limits::AGENT,
+            };
+            let cage = AgentCage::plan(&parts, ground.rung, &RealDisk).unwrap();
+            let (said, complained, code) = python(&ground, &cage, WHO).await;
+            let expected = format!("{expected}\nopen {TOKEN}\nsecret PermissionError\n");
+            assert_eq!((said.as_str(), complained.as_str(), code), (&*expected, "", Some(0)));
+            for name in ["work/made", "work/made/deep", "work/made/deep/file", "work/a.txt"] {
+                let metadata = std::fs::metadata(ground.path(name)).unwrap();
+                assert_eq!((metadata.uid(), metadata.gid()), (owner, owner), "{name}");
+            }
+            assert_eq!(std::fs::metadata(ground.path("state/kept")).unwrap().uid(), 0);
+        }
+    });
+}
+
 /// What is hidden may be in a commit, so there is no history where something in the tree is hidden.
 #[test]
 fn where_something_is_hidden_the_agent_has_no_git() {
@@ -509,6 +579,26 @@ fn what_an_agent_uses_has_an_end() {
         }
         let (said, _, _) = python(&ground, &cage, tmp).await;
         assert_eq!(said, "ENOSPC\n", "{}", ground.rung);
+    });
+}
+
+/// A disk that had room is not filled, whatever files it is filled with.
+#[test]
+fn an_agent_does_not_fill_the_disk() {
+    let fill = "for n in range(64):\n    open('fill-%d' % n, 'wb').write(b'x' * (16 << 20))\nimport time\ntime.sleep(600)";
+    on_rungs(AgentCage::works_on, |ground| async move {
+        let _host = furnish(&ground);
+        let judge = judge(&ground);
+        let disk = rustix::fs::statvfs(ground.path("work")).unwrap();
+        let left = disk.f_bavail * disk.f_frsize;
+        let limits = Limits { disk_bytes_left_min: left - (256 << 20), ..Limits::AGENT };
+        let cage = plan(&ground, &judge, limits);
+        let (_, complained, code) = python(&ground, &cage, fill).await;
+        assert_eq!(code, Some(i32::from(EXIT_FULL)), "{}: {complained}", ground.rung);
+        // Where there was no room to begin with, nobody is ended for it.
+        let limits = Limits { disk_bytes_left_min: u64::MAX, ..Limits::AGENT };
+        let (_, _, code) = python(&ground, &plan(&ground, &judge, limits), "pass").await;
+        assert_eq!(code, Some(0), "{}", ground.rung);
     });
 }
 

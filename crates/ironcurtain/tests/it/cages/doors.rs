@@ -30,7 +30,7 @@ for family, address, port in [(2, '10.7.7.8', 443), (2, '127.0.0.1', 22), (10, '
         print('no')
 ";
         let spec = ground.spec(cage, "/usr/bin/python3", &["-c", program]);
-        let Child { stdin, stdout, stderr, mut process, doors } =
+        let Child { stdin, stdout, stderr, mut process, doors, .. } =
             ground.launcher.start(&spec).unwrap();
         drop(stdin);
         let doors = soon(doors.expect("doors").come()).await.unwrap();

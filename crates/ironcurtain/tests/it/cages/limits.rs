@@ -1,6 +1,6 @@
 //! What a cage may use has an end: processes, memory, descriptors, its own place, files.
 
-use ic_confine::{CageSpec, EXIT_EXCESS, Limits};
+use ic_confine::{CageSpec, EXIT_EXCESS, EXIT_TOO_MANY, Limits};
 
 use super::{Ground, on_every_ground};
 
@@ -10,6 +10,7 @@ const SMALL: Limits = Limits {
     scratch_bytes_max: 8 << 20,
     file_bytes_max: 4 << 20,
     descriptors_max: 64,
+    disk_bytes_left_min: 0,
 };
 
 async fn python(ground: &Ground, program: &str) -> (String, String, Option<i32>) {
@@ -32,8 +33,9 @@ except OSError:
 ";
     on_every_ground(|ground| async move {
         let (said, _, code) = python(&ground, program).await;
-        // The kernel refuses, or the guard ends it all.
-        let is_bounded = said == "refused\n" || code == Some(i32::from(EXIT_EXCESS));
+        // The kernel refuses, or the guard ends it all, for their number or for their memory.
+        let ended = [EXIT_TOO_MANY, EXIT_EXCESS].map(|code| Some(i32::from(code)));
+        let is_bounded = said == "refused\n" || ended.contains(&code);
         assert!(is_bounded, "{} as {:?}: {said} {code:?}", ground.rung, ground.who);
     });
 }
@@ -104,7 +106,8 @@ except RuntimeError:
 ";
     on_every_ground(|ground| async move {
         let (said, _, code) = python(&ground, program).await;
-        let is_bounded = said == "refused\n" || code == Some(i32::from(EXIT_EXCESS));
+        let ended = [EXIT_TOO_MANY, EXIT_EXCESS].map(|code| Some(i32::from(code)));
+        let is_bounded = said == "refused\n" || ended.contains(&code);
         assert!(is_bounded, "{} as {:?}: {said} {code:?}", ground.rung, ground.who);
     });
 }

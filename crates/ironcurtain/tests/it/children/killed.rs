@@ -109,14 +109,14 @@ fn guards_obey_nobody_but_their_parent() {
     for (words, told) in [
         (vec![], "this command is for IronCurtain's own use"),
         (vec!["--help"], "this command is for IronCurtain's own use"),
-        (vec!["guard", "1", "0", "-", "free", "touch", "/usr/bin/touch", "owned"], "is gone"),
+        (vec!["guard", "1", "0", "-", "-", "free", "touch", "/usr/bin/touch", "owned"], "is gone"),
         (vec!["become", "1", "free", "touch", "/usr/bin/touch", "owned"], "is gone"),
         (
-            vec!["guard", "2147483647", "0", "-", "free", "touch", "/usr/bin/touch", "owned"],
+            vec!["guard", "2147483647", "0", "-", "-", "free", "touch", "/usr/bin/touch", "owned"],
             "cannot watch",
         ),
         (
-            vec!["guard", own.as_str(), "0", "-", "free", "touch"],
+            vec!["guard", own.as_str(), "0", "-", "-", "free", "touch"],
             "this command is for IronCurtain's own use",
         ),
     ] {

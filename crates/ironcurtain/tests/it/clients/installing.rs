@@ -66,7 +66,7 @@ fn the_guide_says_what_is_written_and_printed() {
             .collect();
         assert!(guide.contains(&own), "{name}: {own:?} in {guide:?}");
         assert!(printed.stderr.contains("own tools"), "{name}: {printed:?}");
-        assert!(printed.stderr.contains("approvals watch --desk"), "{name}: {printed:?}");
+        assert!(printed.stderr.contains("ironcurtain listen"), "{name}: {printed:?}");
     }
 }
 

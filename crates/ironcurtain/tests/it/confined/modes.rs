@@ -18,7 +18,7 @@ fn the_rung_in_force_is_said_and_recorded() {
         (&json!("enforce"), &json!([]))
     );
     let stderr = proxy.all_stderr();
-    assert!(stderr.contains(&format!("ironcurtain: confinement {rung}\n")), "{stderr}");
+    assert!(stderr.contains(&format!("), confinement {rung}\n")), "{stderr}");
 }
 
 #[test]

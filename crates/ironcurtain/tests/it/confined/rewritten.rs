@@ -119,6 +119,38 @@ fn whatever_a_server_runs_must_not_lie_where_the_agent_writes() {
     proxy.finish();
 }
 
+/// A shell that is handed a text runs what the text says, and goes where it says.
+#[test]
+fn whatever_a_text_of_a_shell_runs_must_not_lie_where_the_agent_writes() {
+    let mut rig = Rig::new().by_place("open");
+    let marking = marking(&rig);
+    rig.place.write("ws/server.py", &marking);
+    rig.place.write("ws/run", format!("#!/usr/bin/env python3\n{marking}"));
+    let plain = script("servers/peeker.py");
+    let plain = plain.to_str().unwrap().to_owned();
+    let seen = json!({"filesystem": {"allowRead": [plain]}});
+    let entry = |text: &str| json!({"command": "sh", "args": ["-c", text], "sandbox": seen});
+    for (text, path) in [
+        ("cd ${WORKSPACE} && exec python3 server.py", "ws"),
+        ("exec python3 ${WORKSPACE}/later", "ws/later"),
+        ("exec ${WORKSPACE}/run", "ws/run"),
+        ("PYTHONPATH=${WORKSPACE} exec python3 -m server", "ws"),
+    ] {
+        rig = check_refused(rig, &entry(text), path);
+    }
+    rig.servers.insert("peeker".to_owned(), entry("exec python3 \"$(cat)\""));
+    let mut proxy = session(&rig);
+    let answer = proxy.call("peeker__environment", &json!({})).bad();
+    assert!(answer.contains("only a shell knows what the text"), "{answer}");
+    proxy.finish();
+    // The control: a text that runs nothing of the agent's, and hands its data over.
+    let text = format!("exec python3 -S -B {plain} ${{WORKSPACE}}");
+    rig.servers.insert("peeker".to_owned(), entry(&text));
+    let mut proxy = session(&rig);
+    proxy.call("peeker__environment", &json!({})).good();
+    proxy.finish();
+}
+
 /// The agent puts a link in the place of a directory that the entry of a server names.
 #[test]
 fn a_directory_that_became_a_link_is_not_shown() {

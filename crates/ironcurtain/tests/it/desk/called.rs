@@ -158,6 +158,52 @@ fn a_program_that_the_agent_can_write_is_not_run() {
     assert!(!desk.place.path("home/told.jsonl").exists());
 }
 
+/// A text that a shell or another interpreter is handed leads to a directory in which an agent writes.
+#[test]
+fn a_text_that_runs_what_the_agent_can_write_is_not_run() {
+    for line in [
+        &["sh", "-c", "cd PLACE && ./tell"][..],
+        &["bash", "-ec", "D=PLACE; cd $D; exec ./tell"],
+        &["sh", "-c", "cd ~/../tools; sh tell"],
+        &["python3", "-c", "import os; os.execv('PLACE/tell', ['x'])"],
+        &["env", "A=1", "sh", "-c", "\"$0\"", "PLACE/tell"],
+    ] {
+        let mut desk = Desk::new();
+        let program = desk.place.write("tools/tell", TELL);
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let tools = desk.place.path("tools");
+        let line: Vec<String> =
+            line.iter().map(|it| it.replace("PLACE", tools.to_str().unwrap())).collect();
+        desk.place.configure("notify.command", line.clone());
+        // The control: where no agent writes, it is run.
+        let mut proxy = desk.start();
+        let id = desk.ask_write(&mut proxy, "a.txt", "a");
+        desk.told(1);
+        approve(&desk.question());
+        proxy.answer(&id).good();
+        proxy.finish();
+        let mut proxy = desk.start_with(&["--workspace", tools.to_str().unwrap()]);
+        let id = desk.ask_write(&mut proxy, "b.txt", "b");
+        approve(&desk.question());
+        proxy.answer(&id).good();
+        proxy.finish();
+        let stderr = proxy.all_stderr();
+        assert!(stderr.contains("`notify.command` is not run: "), "{line:?}: {stderr}");
+        assert_eq!(desk.told(1).len(), 1, "{line:?}");
+    }
+}
+
+#[test]
+fn a_text_that_only_a_shell_understands_is_not_run() {
+    let desk = Desk::new();
+    desk.place.configure("notify.command", vec!["sh", "-c", "exec \"$(cat /etc/hostname)\""]);
+    let mut proxy = desk.start();
+    proxy.finish();
+    let stderr = proxy.all_stderr();
+    let words = "`notify.command` is not run: only a shell knows what its text";
+    assert!(stderr.contains(words) && stderr.contains("write the path"), "{stderr}");
+}
+
 #[test]
 fn a_program_that_is_not_there_is_said_and_doctor_says_it_too() {
     let desk = Desk::new();

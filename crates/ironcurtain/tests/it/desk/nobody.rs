@@ -14,7 +14,7 @@ fn without_anybody_a_call_is_denied_at_once_and_says_how_to_be_there() {
     assert!(text.ends_with(". Action denied (no escalation handler)."), "{text}");
     assert_eq!(details(&answer)["decision"], "escalate");
     let next_step = details(&answer)["nextStep"].to_string();
-    for words in ["ironcurtain approvals watch --desk", "--wait"] {
+    for words in ["ironcurtain listen", "--wait"] {
         assert!(next_step.contains(words), "{next_step}");
         assert!(proxy.stderr().contains(words), "{}", proxy.stderr());
     }

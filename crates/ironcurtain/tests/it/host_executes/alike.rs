@@ -206,3 +206,27 @@ fn by_commits_that_are_not_the_newest_of_a_branch() {
         Trick { prepare, calls, steps, file: ".envrc" }.check(name);
     }
 }
+
+/// Where git cannot say what commits had, because an old one is damaged, any file may be like one that counts.
+#[test]
+fn a_past_that_git_cannot_read_asks() {
+    let damaged = |world: &World| {
+        world.write("old/a.txt", "a\n");
+        commit_of_user(world);
+        user(world, &["tag", "old"]);
+        user(world, &["rm", "-q", "-r", "old"]);
+        user(world, &["commit", "-q", "-m", "removed"]);
+        world.write(".envrc", SAMPLE);
+        commit_of_user(world);
+        user(world, &["mv", ".envrc", "sample.envrc"]);
+        user(world, &["commit", "-q", "-m", "moved"]);
+        user(world, &["tag", "moved"]);
+        let said = world.user.git(&world.workspace(), &["rev-parse", "old:old"]);
+        let (fan, rest) = said.text.trim().split_at(2);
+        let object = world.workspace().join(".git/objects").join(fan).join(rest);
+        std::fs::remove_file(object).expect("a loose object");
+    };
+    let calls = vec![write("sample.envrc", &evil()), add(&["."]), commit()];
+    let steps: &[Words] = &[&["revert", "--no-edit", "moved"]];
+    Trick { prepare: &damaged, calls, steps, file: ".envrc" }.check("damaged");
+}

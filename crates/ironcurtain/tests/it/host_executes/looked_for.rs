@@ -46,6 +46,39 @@ fn by_options_of_tools() {
     assert_eq!(served(&project(), &free), [true; 7]);
 }
 
+/// Files that linters, debuggers, shells and editors read by themselves; and settings that are edited every day.
+#[test]
+fn by_names_that_tools_read_by_themselves() {
+    let asks = [
+        ".cfnlintrc",
+        "sub/.cfnlintrc.yaml",
+        ".flaskenv",
+        ".rspec",
+        "ansible.cfg",
+        "hie.yaml",
+        ".luarc.json",
+        "jupyter_server_config.py",
+        ".autoenv.zsh",
+        "global.json",
+    ];
+    let asks = asks.map(|name| write(name, "x\n"));
+    assert_eq!(served(&project(), &asks), [false; 10]);
+    let free = [
+        ".eslintrc.json",
+        ".prettierrc",
+        ".flake8",
+        ".coveragerc",
+        ".rubocop.yml",
+        ".editorconfig",
+        "jest.config.js",
+        "mypy.ini",
+        "tox.ini",
+        "pyproject.toml",
+    ];
+    let free = free.map(|name| write(name, "x\n"));
+    assert_eq!(served(&project(), &free), [true; 10]);
+}
+
 /// What the user does besides git.
 type Shell<'a> = &'a str;
 

@@ -47,9 +47,7 @@ fn one_key_answers() {
     assert_eq!(read(&rig, "b.txt"), None);
     write(&stage, &rig, "c.txt");
     stage.asked().type_in("g").expect("Which one? 1 or 2; n for none");
-    stage.type_in("1").until("the second approval", |rows| {
-        rows.iter().filter(|row| row.starts_with("Escalation approved.")).count() == 2
-    });
+    stage.type_in("1").until("the second approval", |_| read(&rig, "c.txt").is_some());
     stage.prompt("");
     write(&stage, &rig, "c.txt");
     stage.expect("✓ allowed  filesystem.write_file").prompt("").type_in("/quit\r");

@@ -20,7 +20,7 @@ const GRANTABLE: &str = "y approve · n deny · g approve and grant · a always"
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// A tmux server of our own with one window.
-struct Tmux {
+pub(crate) struct Tmux {
     socket: PathBuf,
     home: PathBuf,
 }
@@ -28,13 +28,21 @@ struct Tmux {
 impl Tmux {
     /// Starts a conversation in a window, and after it what shows the state of the terminal.
     fn start(rig: &Rig, columns: u16) -> Option<Self> {
+        let command = "sh -c 'echo $$ > pid; exec BINARY start --workspace work'";
+        let tmux = Self::run_in(rig, (columns, 30), &command.replace("BINARY", BINARY))?;
+        tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+        Some(tmux)
+    }
+
+    /// Runs a command in a window, and after it what shows the state of the terminal.
+    pub(crate) fn run_in(rig: &Rig, (columns, rows): (u16, u16), command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "there is no tmux on this machine");
             eprintln!("SKIPPED: there is no tmux on this machine");
             return None;
         }
         let script = format!(
-            "NO_COLOR=1 sh -c 'echo $$ > pid; exec {BINARY} start --workspace work'\n\
+            "NO_COLOR=1 {command}\n\
              echo \"ended with $?\"\nstty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(icanon|echo|isig)'\n\
              sleep 1000\n"
         );
@@ -42,14 +50,13 @@ impl Tmux {
         let tmux = Self { socket: rig.place.path("tmux"), home: rig.place.path("home") };
         let root = rig.place.root();
         let (root, script) = (root.to_str().unwrap(), script.to_str().unwrap());
-        let size = ["-x", &columns.to_string(), "-y", "30"];
+        let size = ["-x", &columns.to_string(), "-y", &rows.to_string()];
         let window = [&["new-session", "-d", "-s", "talk"], &size[..], &["-c", root, "sh", script]];
         tmux.run(&window.concat());
-        tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
         Some(tmux)
     }
 
-    fn run(&self, words: &[&str]) -> String {
+    pub(crate) fn run(&self, words: &[&str]) -> String {
         let output = Command::new("tmux")
             .args(["-u", "-f", "/dev/null", "-S"])
             .arg(&self.socket)
@@ -84,19 +91,19 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn expect(&self, text: &str) -> &Self {
+    pub(crate) fn expect(&self, text: &str) -> &Self {
         self.until(text, |rows| rows.iter().any(|row| row.contains(text)))
     }
 
     /// Waits until the screen ends with these rows.
     #[track_caller]
-    fn ends_with(&self, wanted: &[&str]) -> &Self {
+    pub(crate) fn ends_with(&self, wanted: &[&str]) -> &Self {
         self.until(&format!("{wanted:?}"), |rows| {
             rows.len() >= wanted.len() && rows[rows.len() - wanted.len()..] == *wanted
         })
     }
 
-    fn type_in(&self, text: &str) -> &Self {
+    pub(crate) fn type_in(&self, text: &str) -> &Self {
         self.run(&["send-keys", "-t", "talk", "-l", text]);
         self
     }
@@ -190,6 +197,7 @@ fn several_questions_in_tmux() {
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
     3 calls need approval; you answer them together:
     #1 NAME: filesystem wants to call create_directory
+      if approved, filesystem may create "/d/src/one"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -216,6 +224,7 @@ fn several_questions_in_tmux() {
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
     Approval request:
     #4 NAME: filesystem wants to call delete_file
+      if approved, filesystem may create "/d/four"
       because: "a person decides"
       rule: "ask"
       write-path (asks):
@@ -232,6 +241,7 @@ fn several_questions_in_tmux() {
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
     Approval request:
     #4 NAME: filesystem wants to call delete_file
+      if approved, filesystem may create "/d/four"
       because: "a person decides"
       rule: "ask"
       write-path (asks):

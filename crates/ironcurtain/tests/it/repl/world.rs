@@ -32,6 +32,8 @@ pub(crate) struct Stage {
     slave: OwnedFd,
     emulator: Arc<Mutex<vt100::Parser>>,
     sent: Arc<Mutex<Vec<u8>>>,
+    /// The modes of the terminal before the program had it.
+    modes_before: String,
 }
 
 /// A place with a directory to work in, and one that needs a person.
@@ -108,6 +110,17 @@ impl Stage {
     /// Runs a command at a terminal of that size.
     pub(crate) fn run(
         rig: &Rig,
+        size: (u16, u16),
+        directory: &Path,
+        variables: &[&str],
+        words: &[&str],
+    ) -> Self {
+        Self::run_at(&rig.place.path("home"), size, directory, variables, words)
+    }
+
+    /// Likewise with that home.
+    pub(crate) fn run_at(
+        home: &Path,
         (columns, rows): (u16, u16),
         directory: &Path,
         variables: &[&str],
@@ -121,13 +134,14 @@ impl Stage {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let slave = rustix::fs::open(ptsname(&terminal, Vec::new()).unwrap(), flags, Mode::empty())
             .unwrap();
+        let modes_before = format!("{:?}", tcgetattr(&slave).unwrap());
         let stream = || Stdio::from(slave.try_clone().unwrap());
         let child = Command::new("setsid")
             .args(["--ctty", "env"])
             .args(variables)
             .args(words)
             .env_clear()
-            .env("HOME", rig.place.path("home"))
+            .env("HOME", home)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .current_dir(directory)
             .stdin(stream())
@@ -147,7 +161,7 @@ impl Stage {
                 kept.lock().unwrap().extend_from_slice(&buffer[..n_bytes]);
             }
         });
-        Self { child, terminal, slave, emulator, sent }
+        Self { child, terminal, slave, emulator, sent, modes_before }
     }
 
     /// Returns the rows of the screen, without empty ones at the end.
@@ -165,6 +179,21 @@ impl Stage {
     /// Returns everything that was sent to the terminal.
     pub(crate) fn sent(&self) -> String {
         String::from_utf8_lossy(&self.sent.lock().unwrap()).into_owned()
+    }
+
+    /// Returns whether `text` was sent, at any moment.
+    pub(crate) fn has_sent(&self, text: &str) -> bool {
+        let sent = self.sent.lock().unwrap();
+        sent.windows(text.len()).any(|it| it == text.as_bytes())
+    }
+
+    /// Returns for how long the program has used a processor.
+    pub(crate) fn busy(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: u64 = [11, 12].iter().map(|at| fields[*at].parse::<u64>().unwrap()).sum();
+        // A tick of this file is a hundredth of a second on every Linux that we run on.
+        Duration::from_millis(10 * ticks)
     }
 
     /// Returns where the cursor stands: row and column.
@@ -335,6 +364,12 @@ impl Stage {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Checks that all modes of the terminal, as `stty -a` shows them, are as they were.
+    #[track_caller]
+    pub(crate) fn check_modes(&self) {
+        assert_eq!(format!("{:?}", tcgetattr(&self.slave).unwrap()), self.modes_before);
+    }
+
     /// Returns whether the terminal is as a shell wants it.
     pub(crate) fn is_sane(&self) -> bool {
         let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
@@ -353,11 +388,14 @@ impl Stage {
             std::thread::sleep(Duration::from_millis(20));
         };
         assert!(self.is_sane(), "{}", self.rows().join("\n"));
-        let sent = self.sent();
         for (on, off) in
             [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?7l", "\x1b[?7h")]
         {
-            assert!(sent.rfind(on) <= sent.rfind(off), "{on:?} stays");
+            // What it sent last may still be on its way to us.
+            while self.sent().rfind(off) < self.sent().rfind(on) {
+                assert!(began.elapsed() < DEADLINE, "{on:?} stays");
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
         code
     }

@@ -132,7 +132,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     for line in [
         "  do  guessed  path  a path that is read, written or deleted",
         "               url   a web address that is fetched",
-        "               note  data (no path and no address)",
+        "               note  data (not a path or an address)",
     ] {
         assert!(added.stdout.contains(line), "{}", added.stdout);
     }

@@ -47,15 +47,15 @@ fn a_tool_is_looked_at_changed_and_confirmed_and_the_rest_stays_as_it_was() {
     assert_eq!(seen.code, 1, "{}", seen.stdout);
     for line in [
         "  1  read_note   guessed  path     a path that is read\n",
-        "  2  remove      guessed  file_id  data (no path and no address)\n",
+        "  2  remove      guessed  file_id  data (not a path or an address)\n",
         "  3  write_note  guessed  path     a path that is read, written or deleted\n",
-        "                          text     data (no path and no address)\n",
+        "                          text     data (not a path or an address)\n",
         "type `a`, the number of a tool, or `q`, and then Enter\n",
         "plain.write_note\n  the server says: Writes a note.\n",
         "  4  a path that is read and written\n",
         "  1  path: a path that is read and written\n",
         "  3  write_note  confirmed  path     a path that is read and written\n",
-        "plain: 1 confirmed; 2 still drafts, whose calls all need approval\n",
+        "plain: 1 confirmed; 2 not confirmed, so calls to them need approval\n",
     ] {
         assert!(seen.stdout.contains(line), "{line:?} is not in\n{}", seen.stdout);
     }
@@ -80,7 +80,7 @@ fn who_leaves_has_confirmed_nothing() {
     {
         let seen = rig.at_terminal(answers, &["review", "plain"]);
         assert_eq!(seen.code, 1, "{answers:?}: {}", seen.stdout);
-        assert!(seen.stdout.contains("plain: 0 confirmed; 3 still drafts"), "{}", seen.stdout);
+        assert!(seen.stdout.contains("plain: 0 confirmed; 3 not confirmed"), "{}", seen.stdout);
         assert_eq!(written(&rig, "read_note"), (WIDE.to_owned(), true));
     }
     let killed = rig.at_terminal(&["\\x03"], &["review", "plain"]);

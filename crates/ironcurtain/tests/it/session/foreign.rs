@@ -66,6 +66,7 @@ impl ProgramSession {
             resumed: None,
             kind: SessionKind::Proxy,
             agent: "script",
+            seen_as: None,
             task: None,
             wait: Wait::ForAnybody,
             at_terminal: AtTerminal::default(),

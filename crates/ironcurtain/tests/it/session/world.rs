@@ -104,6 +104,7 @@ impl World {
             certificates: None,
             shown: Vec::new(),
             notify: None,
+            discretion: ic_session::Discretion::default(),
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,
@@ -154,7 +155,8 @@ impl World {
         let bounds =
             bounds::gather(&RealDisk, &places, ServersFile::builtin().traits(Confinement::None))
                 .unwrap();
-        let resolver = Resolver { disk: &RealDisk, home: &user, sandbox: None, orders: None };
+        let resolver =
+            Resolver { disk: &RealDisk, home: &user, sandbox: None, orders: None, seen_as: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate).unwrap();
         Judge {
@@ -163,6 +165,7 @@ impl World {
             orders: ic_resolve::Orders::of_user(&user),
             heads: ic_judge::heads::Heads::default(),
             earlier: Vec::new(),
+            seen_as: None,
             home: user,
         }
     }

@@ -14,11 +14,10 @@ fn neutral(desk: &Desk, text: &str) -> String {
         .to_owned();
     let suffix = id.rsplit('-').next().unwrap();
     let name = format!("-{suffix})");
-    let is_rung = |line: &str| line.starts_with("ironcurtain: confinement ");
-    let line = |line: &str| match is_rung(line) {
+    let line = |line: &str| match line.split_once("), confinement ") {
         // That of this machine.
-        true => "ironcurtain: confinement [RUNG]\n".to_owned(),
-        false => format!("{line}\n"),
+        Some((session, _)) => format!("{session}), confinement [RUNG]\n"),
+        None => format!("{line}\n"),
     };
     let text: String = text.lines().map(line).collect();
     text.replace(&id, "[SESSION]").replace(&name, "-[ID])")
@@ -35,18 +34,17 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     let output = desk.start(&task);
     assert_eq!(output.code, 3, "{output:?}");
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
-    ironcurtain: session [SESSION] (built-in-[ID])
+    ironcurtain: session [SESSION] (built-in-[ID]), confinement [RUNG]
     ironcurtain: policy built-in `default`, workspace [ROOT]/work
     ironcurtain: free: everything in the workspace, read, write and commit in ~/Downloads, read in ~/Documents, except changes to files that your tools run (such as .envrc); asks: everything else; out of reach: keys, credentials and IronCurtain's own files
-    ironcurtain: confinement [RUNG]
-    ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
+    ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain listen` in another terminal to answer them, or use `--wait`
     ironcurtain: model offline: no key is set, so the built-in offline model is used; it understands plain requests only
       ✓ allowed  filesystem.write_file path=a.txt content=hello
       ✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa
                  DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
       ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
                  ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
-                 The user can run `ironcurtain approvals watch --desk` in another terminal to be asked about such calls from then on.
+                 The user can run `ironcurtain listen` in another terminal to be asked about such calls from then on.
     ironcurtain: 1 call made, 2 refused, 0 approved by you, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
     ironcurtain: to continue this session: ironcurtain start --continue
     ");
@@ -57,7 +55,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     I could not read `~/.ssh/id_rsa`: DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
 
     I could not write `[ROOT]/home/Documents/a.txt`: ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
-    The user can run `ironcurtain approvals watch --desk` in another terminal to be asked about such calls from then on.
+    The user can run `ironcurtain listen` in another terminal to be asked about such calls from then on.
 
     (Answered by the offline model.)
     ");
@@ -68,9 +66,31 @@ fn help(command: &str) -> String {
     help.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// What git says about a failure is read as git wrote it, and not as one line with escapes.
 #[test]
-fn the_help_of_start_says_what_there_is() {
-    assert_snapshot!(help("start"), @r"
+fn what_git_says_keeps_its_lines() {
+    let desk = Desk::new();
+    let git = |words: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let git = git.args(words).current_dir(desk.place.path("work"));
+        assert!(git.env("HOME", desk.place.path("home")).status().unwrap().success(), "{words:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.com")] {
+        git(&["config", key, value]);
+    }
+    git(&["commit", "--quiet", "--allow-empty", "--message=first"]);
+    let output = desk.start("commit \"again\"");
+    let lines = "             git commit: On branch main\n             nothing to commit, working tree clean\n";
+    assert!(output.stderr.contains(lines), "{}", output.stderr);
+    let lines = "git commit: On branch main\nnothing to commit, working tree clean\n";
+    assert!(output.stdout.contains(lines), "{}", output.stdout);
+}
+
+#[test]
+fn the_help_of_start_says_what_it_does() {
+    let help = help("start");
+    assert_snapshot!(help.split("Options:\n").next().unwrap(), @r"
     Let an agent do a task under the policy, or talk with it
 
     With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
@@ -84,13 +104,25 @@ fn the_help_of_start_says_what_there_is() {
     Arguments:
       [TASK]...
               What the agent should do; without it, a conversation
+    ");
+}
 
-    Options:
+#[test]
+fn the_help_of_start_says_what_can_be_chosen() {
+    let help = help("start");
+    assert_snapshot!(help.split("Options:\n").nth(1).unwrap(), @r"
           --agent <A>
               Agent to run instead of the built-in one, such as `claude-code`, in a cage
 
               It uses its own tools in the workspace, without network; what it does elsewhere goes
               through the policy. `--list-agents` shows which there are.
+
+          --backend <B>
+              What holds that agent: `cage`, or `docker` for a container of Docker or Podman
+
+              Without it, `agent.backend` of the configuration, which is `cage`. In a container the
+              agent has a root directory of its own (`docker.baseImage`), and its workspace is
+              `/workspace`.
 
           --code-mode
               Offer the agent one tool that runs TypeScript, in which all tools are functions, instead
@@ -137,6 +169,15 @@ fn the_help_of_start_says_what_there_is() {
 
           --description <D>
               What the session is about, for `sessions list` and for you when you resume it
+
+          --pty
+              Show the agent's own full-screen interface at this terminal
+
+              Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says
+              when a call waits for approval, and Ctrl-] shows the question, whatever the agent draws.
+              Ctrl-\ twice within a second ends the session. Without `--agent` it is the agent of
+              `docker.defaultAgent`. The exit code is the agent's. After `kill -9` the terminal may stay
+              as it was; `reset` or `stty sane` help.
 
           --wait
               Let calls that need approval wait for an answer even if no approver is connected

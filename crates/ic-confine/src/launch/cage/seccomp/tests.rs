@@ -32,6 +32,7 @@ fn spec(unix_sockets: bool, has_doors: bool) -> CageSpec {
         opens_beneath: false,
         relaxed: Vec::new(),
         limits: Limits::SERVER,
+        user: None,
     }
 }
 

@@ -6,15 +6,15 @@
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 
-use ic_escalation::{Pending, Receipt, Reply};
+use ic_escalation::{Pending, Receipt, Reply, SessionEntry};
 use ic_home::{Clock as _, SystemClock};
-use ic_policy::DecidedBy;
+use ic_policy::{DecidedBy, Decision};
 use ic_terminal::gate::Arrival;
 use ic_types::EscalationId;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::time::Instant;
 
-use super::{Said, Watcher};
+use super::{Said, Watcher, how_ended};
 use crate::commands::approvals::NOTHING;
 use crate::commands::approvals::answer::receipt;
 use crate::error::{Failure, chain};
@@ -30,11 +30,13 @@ const HELP: &str = "y approve, n deny, g approve and grant, a always, d details,
 
 /// A person at the terminal.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(crate) struct Desk {
     terminal: OwnedFd,
     /// Whether what comes next is the rest of a line that was too long.
     is_within_line: bool,
     banner: Banner,
+    /// Which place the answers come from.
+    by: DecidedBy,
     /// What came while a question stands there.
     held: Held<Said>,
 }
@@ -54,6 +56,8 @@ enum Typed {
     /// A letter, for what stands there or for a question by its number.
     Key(&'static str, Option<u64>),
     Quit,
+    /// The running sessions are asked for.
+    Sessions,
     Nothing,
     Unknown,
 }
@@ -67,7 +71,7 @@ enum Line {
 
 /// Which questions are shown and answered together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Groups {
+pub(crate) enum Groups {
     /// Those that differ in little.
     Alike,
     /// None.
@@ -75,11 +79,13 @@ pub(super) enum Groups {
 }
 
 /// The questions of all sessions.
-pub(super) struct Everybodys {
+pub(crate) struct Everybodys {
     pending: Vec<Pending>,
     groups: Groups,
+    /// Which place the answers come from.
+    by: DecidedBy,
     /// Those that were answered here.
-    answered: RefCell<Vec<EscalationId>>,
+    answered: RefCell<Vec<(EscalationId, Decision)>>,
 }
 
 /// The terminal as a place for questions.
@@ -91,12 +97,12 @@ struct DeskStage<'a> {
 
 impl Desk {
     /// Finds the terminal.
-    pub(super) fn open(always: Always) -> Result<Self, Failure> {
+    pub(crate) fn open(always: Always, by: DecidedBy) -> Result<Self, Failure> {
         match Person::find("at the desk", false, Scripts::MayNotAnswer)? {
             Person::AtTerminal(terminal) => {
                 let (terminal, mut banner, held) = (terminal.into(), Banner::new(), Held::new());
                 banner.offer_always(Some(always));
-                Ok(Self { terminal, is_within_line: false, banner, held })
+                Ok(Self { terminal, is_within_line: false, banner, by, held })
             }
             Person::Scripted => Err(Failure::environment("a script cannot be an approver")),
         }
@@ -111,7 +117,7 @@ impl Desk {
 
     /// Says what can be typed.
     pub(super) fn greet(screen: &mut Screen) -> Result<(), Failure> {
-        screen.line(&format!("You are an approver: {HELP}."))
+        screen.folded(&format!("You are an approver: {HELP}."))
     }
 
     /// Returns when there is something to do, with nothing happening before.
@@ -127,9 +133,12 @@ impl Desk {
     ) -> Result<(), Failure> {
         for said in std::mem::take(&mut watcher.said) {
             match said {
-                Said::Ended(id, how) if self.banner.holds(&id) => {
+                Said::Ended(pending, ending)
+                    if self.banner.holds(&pending.request().escalation) =>
+                {
+                    let (id, how) = (&pending.request().escalation, how_ended(&pending, ending));
                     self.with_banner(watcher, screen, |banner, place| {
-                        banner.ended(&id, &how, place);
+                        banner.ended(id, &how, place);
                     })?;
                 }
                 // SECURITY: nothing pushes a question away, or stands between it and its answer.
@@ -177,6 +186,7 @@ impl Desk {
         let (word, number) = match typed {
             _ if self.banner.is_choosing() => return self.type_in(&line, watcher, screen),
             Typed::Quit => return Ok(Next::End),
+            Typed::Sessions => return self.tell_sessions(watcher, screen),
             Typed::Nothing => return self.type_in("", watcher, screen),
             Typed::Unknown if self.banner.is_asking() => {
                 return self.type_in("?", watcher, screen);
@@ -212,9 +222,21 @@ impl Desk {
         Ok(Next::Look)
     }
 
+    /// Says which sessions run, below what stands there.
+    fn tell_sessions(&mut self, watcher: &Watcher, screen: &mut Screen) -> Result<Next, Failure> {
+        let line = |it: &SessionEntry| format!("{}: {}", it.name, visible(&it.label));
+        let mut said: Vec<String> = watcher.sessions.iter().map(line).collect();
+        if said.is_empty() {
+            said.push("No session runs.".to_owned());
+        }
+        screen.lines(&said)?;
+        self.banner.disturbed();
+        Ok(Next::GoOn)
+    }
+
     /// Says something below what stands there, which is drawn again then.
     fn say(&mut self, text: &str, screen: &mut Screen) -> Result<Next, Failure> {
-        screen.line(text)?;
+        screen.folded(text)?;
         self.banner.disturbed();
         Ok(Next::GoOn)
     }
@@ -226,7 +248,7 @@ impl Desk {
         act: impl FnOnce(&mut Banner, &mut Place<'_>),
     ) -> Result<(), Failure> {
         // An answer may name one by its number, so each stands there alone.
-        let questions = Everybodys::of(watcher, Groups::None);
+        let questions = Everybodys::of(watcher, Groups::None, self.by);
         let mut stage = DeskStage { screen, terminal: &self.terminal, failure: None };
         act(&mut self.banner, &mut Place { questions: &questions, stage: &mut stage });
         questions.settle_in(watcher);
@@ -253,24 +275,30 @@ impl Desk {
 
 impl Everybodys {
     /// Takes what waits now.
-    pub(super) fn of(watcher: &Watcher, groups: Groups) -> Self {
+    pub(crate) fn of(watcher: &Watcher, groups: Groups, by: DecidedBy) -> Self {
         let mut pending: Vec<Pending> = watcher.shown.values().cloned().collect();
         pending.sort_by_key(Pending::number);
-        Self { pending, groups, answered: RefCell::default() }
+        Self { pending, groups, by, answered: RefCell::default() }
     }
 
-    /// Takes what was answered out of what waits: its end is not told twice.
-    pub(super) fn settle_in(self, watcher: &mut Watcher) {
-        for id in self.answered.into_inner() {
-            watcher.shown.remove(&id);
-        }
+    /// Takes none of them: for drawing what stands there already, which asks nothing anew.
+    pub(crate) fn standing(by: DecidedBy) -> Self {
+        let (pending, answered) = (Vec::new(), RefCell::default());
+        Self { pending, groups: Groups::Alike, by, answered }
+    }
+
+    /// Takes what was answered out of what waits, and returns it: its end is not told twice.
+    pub(crate) fn settle_in(self, watcher: &mut Watcher) -> Vec<(Pending, Decision)> {
+        let answered = self.answered.into_inner().into_iter();
+        answered.filter_map(|(id, how)| Some((watcher.shown.remove(&id)?, how))).collect()
     }
 }
 
 impl Asking for Everybodys {
     fn pending(&self) -> Vec<Pending> {
         let answered = self.answered.borrow();
-        let is_open = |it: &&Pending| !answered.contains(&it.request().escalation);
+        let is_open =
+            |it: &&Pending| !answered.iter().any(|(id, _)| *id == it.request().escalation);
         self.pending.iter().filter(is_open).cloned().collect()
     }
 
@@ -286,14 +314,14 @@ impl Asking for Everybodys {
     }
 
     fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
-        let told = match pending.answer(reply, DecidedBy::Cli, SystemClock.now()) {
+        let told = match pending.answer(reply, self.by, SystemClock.now()) {
             Ok(told) => told,
             // The next question can be answered all the same.
             Err(error) => return (Tone::Bad, visible(&chain(&error))),
         };
         match told.receipt {
-            Receipt::Accepted(_) => {
-                self.answered.borrow_mut().push(pending.request().escalation.clone());
+            Receipt::Accepted(how) => {
+                self.answered.borrow_mut().push((pending.request().escalation.clone(), how));
             }
             Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed => {}
         }
@@ -353,8 +381,15 @@ impl Typed {
         let number = number.map(|it| it.strip_prefix('#').unwrap_or(it).parse::<u64>());
         match (what, number, rest) {
             (None, None, None) => Self::Nothing,
-            (Some("q"), None, None) => Self::Quit,
-            (Some(letter), number @ (None | Some(Ok(_))), None) => {
+            (Some("q" | "/quit"), None, None) => Self::Quit,
+            (Some("/sessions"), None, None) => Self::Sessions,
+            (Some(word), number @ (None | Some(Ok(_))), None) => {
+                let letter = match word {
+                    "/approve" => "y",
+                    "/approve+" => "g",
+                    "/deny" => "n",
+                    letter => letter,
+                };
                 match ["y", "n", "g", "a", "d", "o", "s"].into_iter().find(|it| *it == letter) {
                     Some(letter) => Self::Key(letter, number.and_then(Result::ok)),
                     None => Self::Unknown,
@@ -380,6 +415,12 @@ mod tests {
             ("y", Typed::Key("y", None)),
             ("s", Typed::Key("s", None)),
             ("q", Typed::Quit),
+            ("/quit", Typed::Quit),
+            ("/sessions", Typed::Sessions),
+            ("/approve 3", Typed::Key("y", Some(3))),
+            ("/approve+", Typed::Key("g", None)),
+            ("/deny #3", Typed::Key("n", Some(3))),
+            ("/approve all", Typed::Unknown),
             ("", Typed::Nothing),
             ("y 1 2", Typed::Unknown),
             ("y -1", Typed::Unknown),

@@ -17,7 +17,7 @@ const POLL_MIN: Duration = Duration::from_millis(5);
 
 /// What is listened to.
 #[derive(Debug)]
-pub(super) struct Ears {
+pub(crate) struct Ears {
     registry: PathBuf,
     watches: HashMap<PathBuf, DirectoryWatch>,
     terminal: Option<OwnedFd>,
@@ -25,23 +25,23 @@ pub(super) struct Ears {
 
 /// What was heard.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     /// Something was written somewhere.
-    pub(super) is_changed: bool,
+    pub(crate) is_changed: bool,
     /// Something was typed, or the terminal has gone.
-    pub(super) is_typed: bool,
+    pub(crate) is_typed: bool,
 }
 
 impl Ears {
     /// Listens to the registry, and to the terminal if there is one.
-    pub(super) fn on(registry: PathBuf, terminal: Option<OwnedFd>) -> Self {
+    pub(crate) fn on(registry: PathBuf, terminal: Option<OwnedFd>) -> Self {
         let mut ears = Self { registry, watches: HashMap::new(), terminal };
         ears.follow([]);
         ears
     }
 
     /// Listens to the registry and to `directories`, and to no other ones.
-    pub(super) fn follow<'a>(&mut self, directories: impl IntoIterator<Item = &'a PathBuf>) {
+    pub(crate) fn follow<'a>(&mut self, directories: impl IntoIterator<Item = &'a PathBuf>) {
         let wanted: HashSet<PathBuf> =
             directories.into_iter().cloned().chain([self.registry.clone()]).collect();
         self.watches.retain(|directory, _| wanted.contains(directory));
@@ -57,7 +57,7 @@ impl Ears {
     }
 
     /// Waits until something happens, or for a while, which may be shorter than usual.
-    pub(super) fn listen(mut self, wait: Option<Duration>) -> (Self, Heard) {
+    pub(crate) fn listen(mut self, wait: Option<Duration>) -> (Self, Heard) {
         let wait = wait.unwrap_or(POLL).clamp(POLL_MIN, POLL);
         let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
         let is_typed = {

@@ -1,13 +1,14 @@
 //! The desk at a terminal that gives keys: the dialog of a conversation, with the questions of all sessions.
 
 use ic_home::Home;
+use ic_policy::DecidedBy;
 use ic_terminal::{Ink, Key, Line, Piece};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Everybodys, Groups};
 use super::ears::{Ears, Heard};
-use super::{Format, Said, Watcher};
+use super::{Format, Said, Watcher, how_ended};
 use crate::commands::approvals::{At, unusable};
 use crate::error::Failure;
 use crate::screen::message_lines;
@@ -86,10 +87,14 @@ impl Sitting<'_> {
         self.watcher.look(is_changed, ears, self.console.screen())?;
         for said in std::mem::take(&mut self.watcher.said) {
             match said {
-                Said::Ended(id, how) if self.console.holds(&id) => {
-                    self.with_banner(|banner, place| banner.ended(&id, &how, place));
+                Said::Ended(pending, ending) => {
+                    let (id, how) = (&pending.request().escalation, how_ended(&pending, ending));
+                    match self.console.holds(id) {
+                        true => self.with_banner(|banner, place| banner.ended(id, &how, place)),
+                        false => self.console.tell(vec![Line::plain(&how)]),
+                    }
                 }
-                Said::Ended(_, how) => self.console.tell(vec![Line::plain(&how)]),
+                Said::Session(what) => self.console.tell(vec![Line::plain(&what)]),
                 Said::Complaint(what) => {
                     let lines = message_lines("warning: ", &what);
                     let lines = lines.iter().map(|line| Line::new(Ink::Plain, line));
@@ -102,7 +107,7 @@ impl Sitting<'_> {
     }
 
     fn draw(&mut self) {
-        let questions = Everybodys::of(&self.watcher, Groups::Alike);
+        let questions = Everybodys::of(&self.watcher, Groups::Alike, DecidedBy::Cli);
         self.console.draw(&questions, &below());
     }
 
@@ -116,7 +121,7 @@ impl Sitting<'_> {
                 Key::Ctrl('z') => self.console.suspend(),
                 Key::Ctrl('l') => self.console.clear(),
                 key => {
-                    let questions = Everybodys::of(&self.watcher, Groups::Alike);
+                    let questions = Everybodys::of(&self.watcher, Groups::Alike, DecidedBy::Cli);
                     self.console.is_answer(key, is_alone, &questions);
                     questions.settle_in(&mut self.watcher);
                 }
@@ -126,7 +131,7 @@ impl Sitting<'_> {
     }
 
     fn with_banner(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
-        let questions = Everybodys::of(&self.watcher, Groups::Alike);
+        let questions = Everybodys::of(&self.watcher, Groups::Alike, DecidedBy::Cli);
         self.console.with(&questions, act);
         questions.settle_in(&mut self.watcher);
     }

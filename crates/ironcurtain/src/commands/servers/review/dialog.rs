@@ -24,7 +24,7 @@ impl Review<'_> {
             lines.extend(table::rows(self.shown(), true));
             lines.push(String::new());
             person.show(&lines, screen)?;
-            let question = "[a] confirm all, [number] look at one tool or change it, [q] stop:";
+            let question = "[a] confirm all, [number] inspect or change a tool, [q] quit:";
             match person.choose(question)?.as_deref() {
                 Some("a") => self.confirm_all(),
                 Some("q") | None => return Ok(()),
@@ -85,7 +85,8 @@ impl Review<'_> {
         person: &mut Person,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let mut lines = vec![format!("{} of {} is", visible(argument), visible(tool))];
+        let mut lines =
+            vec![format!("What is the argument {} of {}?", visible(argument), visible(tool))];
         let numbered = meaning::MEANINGS.iter().enumerate();
         lines.extend(numbered.map(|(index, (words, _))| format!("  {}  {words}", index + 1)));
         loop {

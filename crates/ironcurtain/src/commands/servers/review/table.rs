@@ -65,7 +65,7 @@ pub(super) fn details(server: &str, tool: &Object, listed: Option<&Object>) -> V
     ];
     let arguments = arguments(tool);
     if arguments.is_empty() {
-        lines.push("  it has no arguments".to_owned());
+        lines.push("  no arguments".to_owned());
     }
     for (index, (argument, words)) in arguments.iter().enumerate() {
         lines.push(format!("  {}  {}: {}", index + 1, visible(argument), visible(words)));

@@ -210,3 +210,45 @@ fn a_new_name_that_is_an_option_is_put_back() {
     assert!(rig.place.path("ws/node_modules/x/-a").exists());
     assert_eq!(rig.read("ws/-mine"), "m\nmore");
 }
+
+/// Directories and files that Python takes for modules of its own: new ones are put back, yours stay.
+#[test]
+fn a_new_module_of_python_s_own_at_the_top_is_put_back() {
+    let json_tool = |rig: &Rig| {
+        let (ws, line) = (rig.place.path("ws"), "echo {} | python3 -m json.tool");
+        Command::new("sh").args(["-c", line]).current_dir(&ws).output().unwrap();
+        ws.join("ran").exists()
+    };
+    let hostile =
+        "os.makedirs('pkg'); open('pkg/__init__.py', 'w').write('open(\\'ran\\', \\'w\\')'); ";
+    for (text, name) in [
+        ("os.rename('pkg', 'argparse')", "argparse/__init__.py"),
+        ("os.rename('pkg/__init__.py', 'argparse.py')", "argparse.py"),
+        ("os.symlink('pkg', 'argparse')", "argparse"),
+        ("os.symlink('pkg/__init__.py', 'argparse.py')", "argparse.py"),
+    ] {
+        let text = format!("{hostile}{text}");
+        let control = rig();
+        let program = whole(&control, &text);
+        assert!(Command::new("python3").args(["-c", &program]).status().unwrap().success());
+        assert!(json_tool(&control), "{text}: it does no harm even if nobody looks");
+        let rig = rig();
+        rig.place.write("ws/types.py.txt", "m\n");
+        let mut proxy = session(&rig);
+        let answer = proxy.call("peeker__run", &attack(&rig, &text)).bad();
+        assert!(answer.contains(PUT_BACK) && !answer.contains("NOT put back"), "{text}: {answer}");
+        proxy.finish();
+        assert!(fs::symlink_metadata(rig.place.path("ws").join(name)).is_err(), "{text}");
+        assert!(!json_tool(&rig), "{text}");
+    }
+    let rig = rig();
+    rig.place.write("ws/queue.py", "mine = 1\n");
+    let mut proxy = session(&rig);
+    let text = "open('queue.py', 'a').write('more = 2\\n'); os.makedirs('src/json'); \
+                open('src/json/__init__.py', 'w'); open('src/types.py', 'w'); os.makedirs('html'); \
+                open('html/index.html', 'w'); open('main.py', 'w')";
+    proxy.call("peeker__run", &attack(&rig, text)).good();
+    proxy.finish();
+    assert_eq!(rig.read("ws/queue.py"), "mine = 1\nmore = 2\n");
+    assert!(rig.place.path("ws/src/json/__init__.py").exists());
+}

@@ -1,0 +1,126 @@
+//! What stands in the panels: sessions, history, grants, help, and what is said while nothing waits.
+
+use ic_terminal::{Ink, Line, Span};
+use ic_types::Timestamp;
+
+use super::{Scene, ago};
+use crate::command::COMMANDS;
+use crate::dashboard::{Dashboard, Panel};
+use crate::rows::{HistoryRow, SessionRow, time_of_day};
+
+/// The keys, as the help lists them; those of a request are the same wherever one is answered.
+const KEYS: [(&str, &str); 14] = [
+    ("y", "approve this one call, exactly as it is shown"),
+    ("n", "deny it"),
+    ("g", "approve it and choose a grant for similar calls; what it covers is shown first"),
+    ("a", "always: add to the policy; what would be added is shown first"),
+    ("d", "details: show everything, where long values were shortened"),
+    ("o", "one by one: take a group of similar requests apart"),
+    ("s", "show the next request; this one waits"),
+    ("Enter", "show the next page of a long request"),
+    ("Up, Down", "choose another request; in a panel, scroll"),
+    ("mouse", "choose and scroll, never answer; Shift selects text"),
+    ("Tab", "sessions, history, grants, and back"),
+    ("h", "history"),
+    ("Esc", "back to the request; clear the filter"),
+    (
+        "q, Ctrl-C",
+        "quit; then calls that need approval are denied, unless another approver is connected",
+    ),
+];
+
+/// Returns the heading of a panel, and its lines.
+pub(super) fn of(panel: Panel, scene: &Scene<'_>) -> (&'static str, Vec<Line>) {
+    let Scene { dashboard, now, .. } = scene;
+    match panel {
+        Panel::Question => ("Request", Vec::new()),
+        Panel::Sessions => ("Sessions", sessions(dashboard, *now)),
+        Panel::History => {
+            let rows: Vec<Line> = dashboard.history().map(ended).collect();
+            ("History", or(rows, "Nothing was answered yet."))
+        }
+        Panel::Grants => {
+            let rows = dashboard.grants().iter().rev().flat_map(|it| it.lines.iter());
+            let rows: Vec<Line> = rows.map(|line| Line::plain(line)).collect();
+            ("Grants (/undo takes the first one back)", or(rows, "No grant is in force."))
+        }
+        Panel::Help => ("Help", help()),
+    }
+}
+
+/// Returns a session in one row.
+pub(super) fn session(dashboard: &Dashboard, row: &SessionRow, now: Timestamp) -> Line {
+    let waits = match dashboard.n_waiting(&row.name) {
+        0 => Line::new(Ink::Quiet, " running"),
+        n => Line::new(Ink::Question, &format!(" {n} waiting")),
+    };
+    let mut line = waits.behind(&Span::new(Ink::Code, &row.name));
+    line = line.and(Ink::Quiet, &format!(" {}", ago(row.started_at, now)));
+    if let Some(spent) = &row.spent {
+        line = line.and(Ink::Quiet, &format!(" {spent}"));
+    }
+    // A label begins with the agent, which may be what the kind is called.
+    match row.label.starts_with(&row.kind) {
+        true => line.and(Ink::Plain, &format!(" {}", row.label)),
+        false => line.and(Ink::Plain, &format!(" {} · {}", row.kind, row.label)),
+    }
+}
+
+/// Returns a request that is over in one row.
+pub(super) fn ended(row: &HistoryRow) -> Line {
+    Line::new(Ink::Quiet, &time_of_day(row.at))
+        .and(Ink::Plain, &format!(" #{} ", row.number))
+        .and(Ink::Code, &row.session)
+        .and(row.ink, &format!(" {} ", row.ending))
+        .and(Ink::Plain, &row.summary)
+}
+
+/// Returns what stands in the place of a request while there is none.
+pub(super) fn idle(dashboard: &Dashboard, columns: usize) -> Vec<Line> {
+    let mut lines = vec![
+        Line::plain("No approval request is waiting."),
+        Line::new(Ink::Quiet, "Sessions ask you here as long as this runs; the bell rings then."),
+    ];
+    let mut ends = dashboard.history().peekable();
+    if ends.peek().is_some() {
+        lines.push(Line::plain(""));
+        lines.push(Line::new(Ink::Strong, "Answered last:"));
+        lines.extend(ends.map(ended));
+    }
+    let mark = Span::new(Ink::Plain, "    ");
+    let (said, ended) = lines.split_at(lines.len().min(2));
+    // What is said is folded; a list has a row for each.
+    let said = said.iter().flat_map(|line| line.fold(columns, &mark));
+    said.chain(ended.iter().cloned()).collect()
+}
+
+fn sessions(dashboard: &Dashboard, now: Timestamp) -> Vec<Line> {
+    let lines = dashboard.sessions().flat_map(|row| {
+        let first = session(dashboard, row, now);
+        let policy = row.policy.as_deref().unwrap_or("not known");
+        let spent = row.spent.as_deref().unwrap_or("not known");
+        let facts = format!("    policy: {policy} · models: {spent}");
+        [first, Line::new(Ink::Quiet, &facts)]
+    });
+    or(lines.collect(), "No session runs.")
+}
+
+fn help() -> Vec<Line> {
+    let row = |name: &str, what: &str| {
+        Line::new(Ink::Strong, &format!("  {name:14} ")).and(Ink::Plain, what)
+    };
+    let keys = KEYS.iter().map(|(name, what)| row(name, what));
+    let commands = COMMANDS.iter().map(|(name, what)| row(name, what));
+    let why = Line::new(
+        Ink::Quiet,
+        "A key counts once a request was shown to its end and nothing was typed for 0.7 s.",
+    );
+    keys.chain([Line::plain("")]).chain(commands).chain([Line::plain(""), why]).collect()
+}
+
+fn or(lines: Vec<Line>, empty: &str) -> Vec<Line> {
+    match lines.is_empty() {
+        true => vec![Line::new(Ink::Quiet, empty)],
+        false => lines,
+    }
+}
