@@ -167,7 +167,7 @@ impl Intent {
             arguments: self.arguments.clone(),
         };
         let recorded = RecordedCall { asked, resolved, behind };
-        if let (Some(annotation), false) = (annotation, recorded.is_of_server()) {
+        if let (Some(annotation), false) = (annotation, recorded.is_unannotated()) {
             if depends_on_hidden(annotation, &self.arguments) {
                 return Err(Unknown::Hidden);
             }

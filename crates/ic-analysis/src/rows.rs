@@ -261,7 +261,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
     ) -> Result<Effect, TooComplex> {
         let mut effect = match self.side.standing(self.names()) {
             Standing::Unknown => return Ok(Effect::Deny),
-            Standing::Draft | Standing::OfServer => Effect::Escalate,
+            Standing::Draft | Standing::OfServer | Standing::Plan => Effect::Escalate,
             Standing::Annotated => Effect::Allow,
         };
         let values = roles.iter().flat_map(|it| it.values.iter().map(|value| (it.role, value)));

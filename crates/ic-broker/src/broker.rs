@@ -18,6 +18,7 @@ mod of_agent;
 mod outcome;
 mod people;
 mod petitions;
+mod planning;
 mod reply;
 mod setup;
 mod shelf;
@@ -33,6 +34,7 @@ use ic_backend::levels::Levels;
 pub use ic_backend::listing::ListKind;
 use ic_backend::server::Turn;
 use ic_backend::witness::Witness;
+use ic_escalation::Plans;
 use ic_home::Clock;
 use ic_inventory::servers_file::BuiltinServer;
 use ic_judge::{Aside, Judge};
@@ -57,6 +59,7 @@ use flight::{CallTag, Going, Origin};
 use found::Found;
 pub use news::Announcement;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
+pub use planning::REQUEST_APPROVAL;
 pub use reply::Reply;
 pub use setup::Setup;
 use shelf::Shelf;
@@ -82,6 +85,8 @@ pub struct Broker {
     changing: Changing,
     questions: Mutex<Questions>,
     people: People,
+    /// What was approved before it was asked for.
+    plans: Plans,
     announcements: broadcast::Sender<Announcement>,
     /// How much of what servers log clients want to hear.
     levels: Arc<Levels>,
@@ -120,6 +125,9 @@ impl Broker {
     }
 
     async fn call_as(&self, asked: Asked, mut flight: Flight, request_id: String) -> Reply {
+        if asked.name == REQUEST_APPROVAL {
+            return Box::pin(self.request_approval(asked, flight, &request_id)).await;
+        }
         // A call that is taken back before it was judged has left no trace that a record could name.
         let found = async {
             // What is offered may change while the call waits for its turn.

@@ -9,6 +9,7 @@
 mod deed;
 mod kept;
 mod petition;
+mod plan;
 mod push;
 
 use ic_types::{Json, Object, Role, Timestamp, counted, visible, visible_line};
@@ -65,7 +66,8 @@ pub fn show(
     }
     lines.extend(push::sent_lines(request, view));
     lines.extend(kept::file_lines(request, view));
-    if kept::files(request).is_none() {
+    lines.extend(plan::call_lines(request, view));
+    if kept::files(request).is_none() && plan::calls(request).is_none() {
         lines.push("  arguments:".to_owned());
         lines.extend(cut(argument_lines(&request.arguments, view), view));
     }

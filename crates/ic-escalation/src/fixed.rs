@@ -105,9 +105,13 @@ pub(crate) fn is_push_beyond_a_branch(call: &ResolvedCall) -> bool {
         let is_off = matches!(value, Json::Null | Json::Bool(false));
         BEYOND.contains(&plain(name).as_str()) && !is_off
     };
-    let is_push = plain(call.tool().as_str()).contains("push");
     let is_more = call.push().is_some_and(|push| !push.only_advances_branches());
-    is_more || (is_push && call.sent().iter().any(is_said))
+    is_more || (is_push(call) && call.sent().iter().any(is_said))
+}
+
+/// Returns whether a call pushes, as far as its tool's name or what was resolved tells.
+pub(crate) fn is_push(call: &ResolvedCall) -> bool {
+    call.push().is_some() || plain(call.tool().as_str()).contains("push")
 }
 
 /// Returns whether an argument without a role is plainly content.

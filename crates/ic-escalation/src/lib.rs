@@ -15,7 +15,7 @@
 //!
 //! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
 //! desk that is a directory), [`board`] (the answering side) and [`ending`] (how a question ended), [`registry`] and [`presence`] (who is
-//! there), [`numbers`], [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
+//! there), [`numbers`], [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call), [`plans`] (approvals that come before it),
 //! [`display`] (what a person sees), [`earlier`] (what was asked before), [`user_context`] and [`approver`]
 //! (what a person's own message answers).
 //!
@@ -40,6 +40,7 @@ pub mod grant;
 pub mod grants;
 pub mod numbers;
 pub mod offer;
+pub mod plans;
 pub mod presence;
 pub mod registry;
 pub mod rendezvous;
@@ -61,6 +62,7 @@ pub use grant::{Grant, GrantId};
 pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
 pub use numbers::Numbers;
 pub use offer::{Choice, Grantable, NoOffer, NotOffered, Offer, Terms, Wish};
+pub use plans::{NotPlanned, PlannedCall, Plans};
 pub use presence::{Presence, PresenceError, is_anybody_there};
 pub use registry::{Live, Registered, Registry, RegistryError, SessionEntry};
 pub use rendezvous::{Clerk, Ended, FileDesk, Ticks};

@@ -75,7 +75,7 @@ impl Response {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, DocumentFault> {
         let mut fields = Fields::parse(bytes, LIMITS)?;
         let decision = fields.parsed::<WrittenDecision>("decision", "`approved` or `denied`")?;
-        let by = "`repl`, `listener`, `cli`, `grant` or `auto`";
+        let by = "`repl`, `pty`, `listener`, `cli`, `grant` or `auto`";
         let response = Self {
             decision: decision.0,
             digest: fields.parsed("digest", "a digest")?,
@@ -185,6 +185,7 @@ impl FromStr for WrittenDecidedBy {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
             "repl" => Ok(Self(DecidedBy::Repl)),
+            "pty" => Ok(Self(DecidedBy::Pty)),
             "listener" => Ok(Self(DecidedBy::Listener)),
             "cli" => Ok(Self(DecidedBy::Cli)),
             "grant" => Ok(Self(DecidedBy::Grant)),

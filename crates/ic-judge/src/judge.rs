@@ -9,7 +9,7 @@ use ic_policy::{
 use ic_resolve::resolver::Besides;
 use ic_resolve::{CachedDisk, Disk, Orders, RealDisk, Resolver, bounds, petition, planted};
 use ic_servers::filesystem::View;
-use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
+use ic_types::{AbsolutePath, CanonicalPath, Object, Role, ServerName, ToolCall};
 
 use crate::heads::Heads;
 use crate::judged;
@@ -106,6 +106,11 @@ impl Judge {
     /// Judges what a server itself asks of a client.
     pub fn judge_petition(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, petition::of_server(call))
+    }
+
+    /// Judges a plan of calls, of which `shown` is what each of them was resolved to; a person always decides.
+    pub fn judge_plan(&self, call: ToolCall, shown: Object) -> Verdict {
+        evaluate(&self.policy, &self.bounds, petition::of_plan(call, shown))
     }
 
     /// Judges keeping what a server left at `paths` for the host to execute.

@@ -69,6 +69,8 @@ pub enum Standing {
     Annotated,
     /// It is no tool: the server itself asks, of a client's model or of a person.
     OfServer,
+    /// It is no tool of a server: several calls are to be approved before they are made.
+    Plan,
 }
 
 /// The values of one role, over all arguments that have it.

@@ -20,6 +20,7 @@ use crate::effect::Effect;
 use crate::finding::{Authority, DEFAULT_DENY, Finding, RuleRef, Structural};
 use crate::index::RuleId;
 use crate::petition;
+use crate::plan;
 use crate::policy::Policy;
 use crate::rule::{Hold, Rule};
 use crate::verdict::{Cause, Ruling, Verdict};
@@ -82,6 +83,10 @@ impl Asked<'_> {
         if self.call.parts().standing == Standing::OfServer {
             // SECURITY: no rule is asked, so no policy lets a server steer a model or ask a person.
             return petition::findings(self.call);
+        }
+        if self.call.parts().standing == Standing::Plan {
+            // SECURITY: no rule is asked, so no policy approves calls before they are made.
+            return plan::findings(self.call);
         }
         let mut findings = Vec::new();
         self.check_values(&mut findings);

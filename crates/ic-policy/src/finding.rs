@@ -75,6 +75,8 @@ pub enum Structural {
     SandboxAllow,
     /// The server itself asks for it.
     ServerRequest,
+    /// Several calls are to be approved before they are made.
+    Plan,
 }
 
 /// The name of the decision that no rule made.
@@ -173,11 +175,12 @@ impl Structural {
             Self::Root => "structural-root",
             Self::SandboxAllow => "structural-sandbox-allow",
             Self::ServerRequest => "structural-server-request",
+            Self::Plan => "structural-plan",
         }
     }
 
     /// Every one of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::InvalidValue,
         Self::UnknownArgument,
         Self::ProtectedPath,
@@ -190,6 +193,7 @@ impl Structural {
         Self::SandboxAllow,
         Self::Root,
         Self::ServerRequest,
+        Self::Plan,
     ];
 
     /// What is asked before any rule, in this order.
@@ -225,6 +229,7 @@ impl Structural {
             Self::Root => "making, moving or removing the directory that a rule allows",
             Self::SandboxAllow => "paths in the sandbox, for servers that are contained",
             Self::ServerRequest => "a request of the server itself",
+            Self::Plan => "calls that are to be approved together before they are made",
         }
     }
 
@@ -240,7 +245,8 @@ impl Structural {
             | Self::Draft
             | Self::DomainEscalate
             | Self::Root
-            | Self::ServerRequest => Effect::Escalate,
+            | Self::ServerRequest
+            | Self::Plan => Effect::Escalate,
             Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
         }
     }

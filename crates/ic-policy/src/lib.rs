@@ -36,6 +36,7 @@ pub mod host_executes;
 mod index;
 pub mod lint;
 pub mod petition;
+pub mod plan;
 pub mod pointer;
 pub mod policy;
 pub mod push;

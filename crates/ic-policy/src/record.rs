@@ -17,6 +17,8 @@ use crate::push::Push;
 const MEANING_CHARS: usize = 16;
 /// The standing of what a server itself asks for.
 const OF_SERVER: &str = "server";
+/// The standing of calls that are to be approved together.
+const PLAN: &str = "plan";
 
 /// What a record says of a call that it cannot be put together from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,8 +41,10 @@ impl ResolvedCall {
         note("invalid", parts.invalid.iter().map(invalid).collect());
         note("unannotated", parts.unannotated_paths.iter().map(unannotated).collect());
         behind.insert("roles", meaning(&parts.places));
-        if parts.standing == Standing::OfServer {
-            behind.insert("standing", OF_SERVER);
+        match parts.standing {
+            Standing::OfServer => behind.insert("standing", OF_SERVER),
+            Standing::Plan => behind.insert("standing", PLAN),
+            Standing::Unknown | Standing::Draft | Standing::Annotated => {}
         }
         Json::Object(behind)
     }
@@ -90,6 +94,11 @@ impl RecordedCall<'_> {
         text(self.behind, "standing") == Some(OF_SERVER)
     }
 
+    /// Returns whether it is what no policy annotates: a server's own request, or a plan of calls.
+    pub fn is_unannotated(&self) -> bool {
+        matches!(text(self.behind, "standing"), Some(OF_SERVER | PLAN))
+    }
+
     /// Returns whether its arguments meant then what `annotation` says that they mean.
     pub fn means(&self, annotation: &Annotation) -> bool {
         let places = annotation.places(&self.asked.arguments);
@@ -102,6 +111,7 @@ impl RecordedCall<'_> {
     pub fn parts(self, annotation: Option<&Annotation>) -> Result<ResolvedParts, Unreadable> {
         let standing = match annotation {
             _ if self.is_of_server() => Standing::OfServer,
+            _ if text(self.behind, "standing") == Some(PLAN) => Standing::Plan,
             None => Standing::Unknown,
             Some(it) if it.is_draft() => Standing::Draft,
             Some(_) => Standing::Annotated,

@@ -78,6 +78,8 @@ pub enum DecidedBy {
     Policy,
     /// A person at the session's own terminal.
     Repl,
+    /// A person at the terminal that shows an agent's own interface.
+    Pty,
     /// A person at the listener.
     Listener,
     /// A person, by a command.
@@ -86,6 +88,8 @@ pub enum DecidedBy {
     User,
     /// A person's earlier grant.
     Grant,
+    /// A person, who approved this very call beforehand together with others.
+    Plan,
     /// The auto-approver.
     Auto,
 }
@@ -158,7 +162,7 @@ pub struct Ticket {
     pub deadline: Timestamp,
 }
 
-/// An answer to a question: of a person who was shown it, of a grant, or of the person who typed the call.
+/// An answer to a question: of a person who was shown it, of a grant or plan, or of the person who typed the call.
 ///
 /// There is no other way to make one:
 ///
@@ -314,6 +318,14 @@ impl Answer {
         Self { decision: Decision::Approved, digest, decided_by: DecidedBy::Grant }
     }
 
+    /// Approves a call that a person has approved beforehand, exactly as it is, together with others.
+    ///
+    /// SECURITY: for planned calls that were found to be this one; the tidy check finds any other mention.
+    pub fn by_plan(escalation: &Escalation, ticket: &Ticket) -> Self {
+        let digest = escalation.digest(ticket);
+        Self { decision: Decision::Approved, digest, decided_by: DecidedBy::Plan }
+    }
+
     /// Approves what the person's own latest message asks for, as the auto-approver found.
     ///
     /// SECURITY: it is bound to this one escalation by its digest, and there is no such way to deny; the tidy
@@ -433,13 +445,25 @@ impl Escalation {
 
     /// Returns the digest that an approval of this very call must carry.
     pub fn digest(&self, ticket: &Ticket) -> Digest {
-        let mut question = Object::new();
+        let mut question = self.question(ticket.server_identity, ticket.schema_hash);
         question.insert("session", ticket.session.as_str());
         question.insert("escalationId", ticket.escalation.as_str());
-        question.insert("serverIdentity", ticket.server_identity.to_string());
+        Digest::of(Json::Object(question).to_canonical().as_bytes())
+    }
+
+    /// Returns what two questions about the same call have in common, whenever and in which session they are
+    /// asked: all that [`digest`](Self::digest) is made of but the question's own names.
+    pub fn likeness(&self, server_identity: Digest, schema_hash: Digest) -> Digest {
+        let question = self.question(server_identity, schema_hash);
+        Digest::of(Json::Object(question).to_canonical().as_bytes())
+    }
+
+    fn question(&self, server_identity: Digest, schema_hash: Digest) -> Object {
+        let mut question = Object::new();
+        question.insert("serverIdentity", server_identity.to_string());
         question.insert("server", self.call.server().as_str());
         question.insert("tool", self.call.tool().as_str());
-        question.insert("schemaHash", ticket.schema_hash.to_string());
+        question.insert("schemaHash", schema_hash.to_string());
         question.insert("arguments", Json::Object(self.call.sent().clone()));
         question.insert("resolved", self.call.resolved_json());
         question.insert("policyHash", self.policy_hash.to_string());
@@ -449,7 +473,7 @@ impl Escalation {
         question.insert("reason", &*self.reason);
         question.insert("causes", self.causes.iter().map(Cause::to_json).collect::<Vec<_>>());
         question.insert("behind", self.call.behind_json());
-        Digest::of(Json::Object(question).to_canonical().as_bytes())
+        question
     }
 
     /// Settles the escalation with `answer`, once; digest and deadline are checked here.
@@ -497,10 +521,12 @@ impl fmt::Display for DecidedBy {
         f.write_str(match self {
             Self::Policy => "policy",
             Self::Repl => "repl",
+            Self::Pty => "pty",
             Self::Listener => "listener",
             Self::Cli => "cli",
             Self::User => "user",
             Self::Grant => "grant",
+            Self::Plan => "plan",
             Self::Auto => "auto",
         })
     }

@@ -20,7 +20,7 @@ enum Tests {
     Bound,
 }
 
-const RESERVED: [Reserved; 10] = [
+const RESERVED: [Reserved; 11] = [
     Reserved {
         text: concat!("Permit::", "mint("),
         places: &["crates/ic-policy/src/"],
@@ -47,6 +47,11 @@ const RESERVED: [Reserved; 10] = [
     Reserved {
         text: concat!("Answer::by_", "grant("),
         places: &["crates/ic-policy/src/verdict.rs", "crates/ic-escalation/src/grants.rs"],
+        tests: Tests::Free,
+    },
+    Reserved {
+        text: concat!("Answer::by_", "plan("),
+        places: &["crates/ic-policy/src/verdict.rs", "crates/ic-escalation/src/plans.rs"],
         tests: Tests::Free,
     },
     Reserved {

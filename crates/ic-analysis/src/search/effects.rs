@@ -40,7 +40,9 @@ impl<const N: usize> Search<'_, '_, N> {
             *effect = match self.standings.get(side) {
                 Some(Standing::Annotated) => Effect::Allow,
                 Some(Standing::Draft) => Effect::Escalate,
-                Some(Standing::Unknown | Standing::OfServer) | None => Effect::Deny,
+                Some(Standing::Unknown | Standing::OfServer | Standing::Plan) | None => {
+                    Effect::Deny
+                }
             };
             if self.variant.knows_arguments.get(side) != Some(&true) {
                 *effect = Effect::Deny;

@@ -14,7 +14,7 @@ use ic_inventory::tool::offered_name;
 use ic_types::{Digest, Json, Object, ServerName, ToolName};
 use tokio::task::JoinSet;
 
-use super::Broker;
+use super::{Broker, planning};
 use crate::locked;
 
 /// How long a list of tools waits for servers that start.
@@ -171,7 +171,8 @@ impl Broker {
         self.renew_catalog().await;
         let catalog = Arc::clone(&*self.catalog.read().await);
         let tools = catalog.tools.iter();
-        tools.filter_map(|(name, (server, tool))| self.entry(name, server, tool)).collect()
+        let tools = tools.filter_map(|(name, (server, tool))| self.entry(name, server, tool));
+        tools.chain(planning::offered_tool()).collect()
     }
 
     fn entry(&self, name: &str, server: &ServerName, tool: &ToolName) -> Option<OfferedTool> {

@@ -81,6 +81,8 @@ pub(super) enum Origin {
     Server,
     /// This program: a person may keep what was put back.
     Host,
+    /// A client's agent, which asks about calls that it has not made.
+    Plan,
 }
 
 impl Flight {

@@ -1,4 +1,5 @@
-//! What a caged agent planted, asked about like what a server planted.
+//! What a caged agent planted, asked about like what a server planted; and what stands in a server's place where
+//! an agent asks about a plan.
 //!
 //! An agent is not a server: nobody calls it. It only has a name here, and what a person wants to keep is
 //! installed by whoever installs it for servers.
@@ -32,7 +33,7 @@ impl Broker {
         let Some(server) = self.servers.values().next() else {
             return "It stays put back: there is no server that could install it.".to_owned();
         };
-        let agent = OfAgent { name: name.clone(), server: Arc::clone(server) };
+        let agent = OfAgent::new(name.clone(), Arc::clone(server));
         let agent: Arc<dyn Backend> = Arc::new(agent);
         let flight = Flight::new(cancel, CancellationToken::new(), None, None);
         self.ask_to_keep(&agent, done, flight).await
@@ -41,10 +42,16 @@ impl Broker {
 
 /// An agent, as the one who planted something.
 #[derive(Debug)]
-struct OfAgent {
+pub(super) struct OfAgent {
     name: ServerName,
     /// Any server of the session: all of them install in the same way.
     server: Arc<dyn Backend>,
+}
+
+impl OfAgent {
+    pub(super) fn new(name: ServerName, server: Arc<dyn Backend>) -> Self {
+        Self { name, server }
+    }
 }
 
 impl Backend for OfAgent {

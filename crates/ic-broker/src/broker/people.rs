@@ -131,6 +131,9 @@ impl Broker {
             self.record_use(&grant, going)?;
             return self.settle(escalation, (&ticket, &answer, now), going);
         }
+        if let Some(answer) = self.planned(&escalation, &ticket, going)? {
+            return self.settle(escalation, (&ticket, &answer, now), going);
+        }
         self.refuse_to_repeat(&escalation, going)?;
         let answered = if let Some(answered) = self.by_message(&escalation, &ticket, going).await? {
             answered
@@ -302,6 +305,9 @@ impl Broker {
             let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
             return Ok(self.judge.judge_petition(call));
         }
+        if going.origin == Origin::Plan {
+            return self.judge_plan_again(escalation, going).await;
+        }
         if going.origin == Origin::Host {
             let paths: Vec<_> = escalation.call().paths(Role::WritePath).cloned().collect();
             return Ok(self.judge.judge_kept(escalation.call().asked().clone(), &paths));
@@ -360,7 +366,12 @@ impl Broker {
         }
     }
 
-    fn record_of(&self, event: Object, entry: Entry, going: &Going) -> Result<(), Reply> {
+    pub(super) fn record_of(
+        &self,
+        event: Object,
+        entry: Entry,
+        going: &Going,
+    ) -> Result<(), Reply> {
         let (server, tool) = going.found.names();
         let entry = Entry {
             request_id: Some(going.request_id.clone()),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Redactor};
 use ic_backend::{Backends, Witness};
+use ic_escalation::Plans;
 use ic_home::{Clock, FileError};
 use ic_judge::{Aside, Judge};
 use tokio::sync::{RwLock, broadcast};
@@ -64,6 +65,7 @@ impl Setup {
             tool_list: tokio::sync::Mutex::new(None),
             changing,
             breaker: Mutex::new(Breaker::default()),
+            plans: Plans::default(),
             questions: Mutex::new(Questions::default()),
             people: self.people,
             announcements,

@@ -281,12 +281,13 @@ async fn tools_are_offered_under_the_name_of_their_server() {
     let world = World::new();
     let listed = world.broker.list_by_server().await;
     let names: Vec<_> = listed.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, ["s__ask", "s__free", "s__never", "s__strange"]);
+    let plan = "ironcurtain__request_approval";
+    assert_eq!(names, ["s__ask", "s__free", "s__never", "s__strange", plan]);
     world.server.list(&[r#"{"name":"other","inputSchema":{"type":"object"}}"#]).unwrap();
     let listed = world.broker.list_tools().await;
     let tools: Vec<serde_json::Value> = serde_json::from_str(listed.text()).unwrap();
-    assert_eq!(tools.len(), 1, "{tools:?}");
-    assert_eq!(tools[0]["name"], "s__other");
+    assert_eq!(tools.len(), 2, "{tools:?}");
+    assert_eq!((&tools[0]["name"], &tools[1]["name"]), (&"s__other".into(), &plan.into()));
     // The same list is given again until the tools are others.
     assert!(Arc::ptr_eq(&listed, &world.broker.list_tools().await));
     world.server.list(&[r#"{"name":"next","inputSchema":{"type":"object"}}"#]).unwrap();

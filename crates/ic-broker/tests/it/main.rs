@@ -11,5 +11,6 @@
 mod calls;
 mod next;
 mod people;
+mod plans;
 mod typed;
 mod world;

@@ -13,8 +13,8 @@ use crate::request::Request;
 /// Says in one line who wants what.
 pub fn headline(request: &Request) -> String {
     let Request { server, tool, .. } = request;
-    if let Some(kept) = super::kept::headline(request) {
-        return kept;
+    if let Some(ours) = super::kept::headline(request).or_else(|| super::plan::headline(request)) {
+        return ours;
     }
     if !is_petition(request) {
         return format!("{server} wants to call {tool}");

@@ -60,7 +60,7 @@ async fn words_that_are_not_ours_are_refused() {
         check(|object| object.insert("decision", word), decision).await;
     }
     for word in ["policy", "Cli", "", "agent"] {
-        let expected = "malformed: the response is malformed: `decidedBy` is not `repl`, \
+        let expected = "malformed: the response is malformed: `decidedBy` is not `repl`, `pty`, \
                         `listener`, `cli`, `grant` or `auto`";
         check(|object| object.insert("decidedBy", word), expected).await;
     }
@@ -68,7 +68,7 @@ async fn words_that_are_not_ours_are_refused() {
     check(|object| object.insert("decidedAt", "now"), time).await;
     let unknown = "malformed: the response is malformed: there is no `extra`";
     check(|object| object.insert("extra", "x"), unknown).await;
-    for by in ["repl", "listener", "cli", "grant", "auto"] {
+    for by in ["repl", "pty", "listener", "cli", "grant", "auto"] {
         check(|object| object.insert("decidedBy", by), &format!("Approved by {by}")).await;
     }
 }

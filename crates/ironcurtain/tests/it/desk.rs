@@ -15,6 +15,7 @@ mod many;
 mod nobody;
 mod own_rules;
 mod petitions;
+mod plans;
 mod scripted;
 mod suggesting;
 

@@ -159,7 +159,7 @@ impl Broker {
             }
             Err(Gone::Cancelled) => {
                 let why = match going.origin {
-                    Origin::Agent | Origin::Host => "cancelled by the client",
+                    Origin::Agent | Origin::Host | Origin::Plan => "cancelled by the client",
                     Origin::Server => "taken back by the server, or its call is over",
                 };
                 ("withdrawn", why.to_owned(), None)
