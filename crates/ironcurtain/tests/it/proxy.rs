@@ -326,8 +326,15 @@ pub(crate) fn python() -> PathBuf {
 #[track_caller]
 fn listed(proxy: &mut Proxy) -> Vec<String> {
     let result = proxy.request("tools/list", &json!({})).result();
-    let tools = result["tools"].as_array().unwrap();
-    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    of_servers(&result).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the listed tools without the one that is ours and no server's, which has to be the last.
+#[track_caller]
+fn of_servers(result: &Value) -> Vec<Value> {
+    let mut tools = result["tools"].as_array().unwrap().clone();
+    assert_eq!(tools.pop().unwrap()["name"], "ironcurtain__request_approval");
+    tools
 }
 
 /// Lets the tool `do` of the hostile server `bad` do something.

@@ -1,7 +1,7 @@
 #!@PYTHON@
 """Plays every program that a broker starts: servers that were taken over, and the user's git.
 
-The words are those of a launcher: __launch guard PID GRACE FILE free NAME PROGRAM ARGUMENT...
+The words are those of a launcher: __launch guard PID GRACE FILE DESCRIPTOR free NAME PROGRAM ARGUMENT...
 A server asks for everything in the file `plan` while it serves a call, and for one thing before.
 What it is told is written to `told-TOOL`, and to `told-TOOL-HOST` if calls are to meet.
 """
@@ -13,7 +13,7 @@ import sys
 import time
 
 HERE = "@HERE@"
-program, words = sys.argv[8], sys.argv[9:]
+program, words = sys.argv[9], sys.argv[10:]
 
 if os.path.basename(program) in ("git", "ssh-keygen"):
     asked = sys.stdin.read()

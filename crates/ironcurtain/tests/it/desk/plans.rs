@@ -49,6 +49,27 @@ fn what_is_approved_together_is_made_without_another_question() {
       because: "the agent asks about 3 calls before it makes them; approved, each of them may be made once, exactly as shown, within 10 minutes"
       rule: "structural-plan"
       1. filesystem.write_file
+        because: "The call writes outside the sandbox and Downloads"
+        rule: "escalate-writing-files-anywhere-else"
+        write-path:
+          "~/Documents/a.txt"
+        arguments:
+          "path": "~/Documents/a.txt"
+          "content": "one"
+      2. filesystem.write_file
+        because: "The call writes outside the sandbox and Downloads"
+        rule: "escalate-writing-files-anywhere-else"
+        write-path:
+          "~/Documents/b.txt"
+        arguments:
+          "path": "~/Documents/b.txt"
+          "content": "two"
+      3. filesystem.read_file
+        needs no approval
+        read-path:
+          "~/Documents/c.txt"
+        arguments:
+          "path": "~/Documents/c.txt"
     "#);
     approve(&question);
     let told = proxy.answer(&id).good();

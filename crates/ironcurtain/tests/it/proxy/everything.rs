@@ -255,7 +255,7 @@ fn compare_tools(twice: &mut Twice) -> Vec<String> {
     let behind = twice.proxy.request("tools/list", &json!({})).json();
     let tools = |answer: &Value| answer["result"]["tools"].as_array().unwrap().clone();
     let name = |tool: &Value| tool["name"].as_str().unwrap().replace("everything__", "");
-    let (listed, offered) = (tools(&direct), tools(&behind));
+    let (listed, offered) = (tools(&direct), super::of_servers(&behind["result"]));
     let mut both = Vec::new();
     for tool in &listed {
         let Some(twin) = offered.iter().find(|it| name(it) == name(tool)) else {

@@ -86,7 +86,10 @@ fn a_model_adds_meaning_and_takes_no_resource_away() {
     provider.check();
     // Nothing is left, so nobody is asked.
     let again = rig.place.run(["annotate-tools", "--server", "plain"]);
-    assert!(again.code == 0 && again.stdout.contains("nothing is left"), "{again:?}");
+    assert!(
+        again.code == 0 && again.stdout.contains("all tools are confirmed already"),
+        "{again:?}"
+    );
     assert_eq!(provider.n_requests(), 1);
 }
 
