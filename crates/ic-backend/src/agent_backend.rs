@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::process::ExitStatus;
 
 use ic_confine::{
-    Asleep, ChildHandle, EXIT_EXCESS, Launcher, Rung, Sleep, StandingStill, TerminalSize,
+    Asleep, ChildHandle, EXIT_EXCESS, Launcher, Limits, Rung, Sleep, StandingStill, TerminalSize,
 };
 use ic_container::running::Hand;
 use ic_container::{Ended, EngineError, Running};
@@ -80,6 +80,8 @@ pub struct CageBackend {
     pub launcher: Launcher,
     /// What holds them.
     pub rung: Rung,
+    /// What an agent and all that it starts may use.
+    pub limits: Limits,
 }
 
 impl AgentBackend for CageBackend {
@@ -93,7 +95,7 @@ impl AgentBackend for CageBackend {
     }
 
     fn memory_bytes_max(&self) -> u64 {
-        ic_confine::Limits::AGENT.memory_bytes_max
+        self.limits.memory_bytes_max
     }
 
     fn plan(
@@ -101,7 +103,8 @@ impl AgentBackend for CageBackend {
         parts: &AgentCageParts<'_>,
         disk: &dyn Disk,
     ) -> Result<AgentCage, AgentCageFault> {
-        AgentCage::plan(parts, self.rung, disk)
+        let parts = AgentCageParts { limits: self.limits, ..*parts };
+        AgentCage::plan(&parts, self.rung, disk)
     }
 
     fn start<'a>(

@@ -138,6 +138,16 @@ pub struct AgentConfig {
     pub concurrent_sessions_max: u64,
     /// What holds it.
     pub backend: BackendChoice,
+    /// The agent that shows its own interface, if none is named.
+    pub default: String,
+    /// Memory of it and all that it starts, in MiB.
+    pub memory_mib: u64,
+    /// Processors, where something keeps it to them.
+    pub cpus: f64,
+    /// Processes and threads of it and all that it starts.
+    pub pids_max: u64,
+    /// Keys of their own for some agents.
+    pub api_keys: BTreeMap<String, ApiKey>,
     /// Logins: tokens, or paths of the agents' own files.
     pub logins: BTreeMap<String, ApiKey>,
 }
@@ -204,22 +214,10 @@ pub enum Confinement {
 /// Containers.
 #[derive(Debug)]
 pub struct DockerConfig {
-    /// The agent, if none is named.
-    pub default_agent: String,
-    /// Memory of a container, in MiB.
-    pub memory_mib: u64,
-    /// Processors of a container.
-    pub cpus: f64,
-    /// Processes and threads of a container.
-    pub pids_max: u64,
-    /// Container sessions at the same time.
-    pub concurrent_sessions_max: u64,
     /// The image that ours are built on.
     pub base_image: String,
     /// Debian packages in our base image.
     pub packages: Vec<String>,
-    /// Keys of their own for some agents.
-    pub agent_api_keys: BTreeMap<String, ApiKey>,
 }
 
 /// The TLS proxy.
@@ -302,6 +300,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn agent(&self) -> Result<AgentConfig, Fault> {
         let logins = self.settings.secret_entries("agent.login.");
+        let keys = self.settings.secret_entries("agent.apiKeys.");
         Ok(AgentConfig {
             budget: AgentBudget {
                 tokens_max: self.whole_or_off("agent.budget.maxTotalTokens")?,
@@ -313,21 +312,19 @@ impl Reader<'_> {
                 let found = it.as_str().and_then(BackendChoice::of);
                 found.ok_or_else(|| "it is no backend".to_owned())
             })?,
+            default: self.text("agent.default")?,
+            memory_mib: self.whole("agent.memoryMb")?,
+            cpus: self.value("agent.cpus", |it| value::decimal(it, 0.0, f64::MAX))?,
+            pids_max: self.whole("agent.pidsLimit")?,
+            api_keys: keys.map(|(agent, key)| (agent.to_owned(), key.clone())).collect(),
             logins: logins.map(|(agent, login)| (agent.to_owned(), login.clone())).collect(),
         })
     }
 
     fn docker(&self) -> Result<DockerConfig, Fault> {
-        let keys = self.settings.secret_entries("docker.agentApiKeys.");
         Ok(DockerConfig {
-            default_agent: self.text("docker.defaultAgent")?,
-            memory_mib: self.whole("docker.memoryMb")?,
-            cpus: self.value("docker.cpus", |it| value::decimal(it, 0.0, f64::MAX))?,
-            pids_max: self.whole("docker.pidsLimit")?,
-            concurrent_sessions_max: self.whole("docker.maxConcurrentSessions")?,
             base_image: self.text("docker.baseImage")?,
             packages: self.value("docker.packages", value::packages)?,
-            agent_api_keys: keys.map(|(agent, key)| (agent.to_owned(), key.clone())).collect(),
         })
     }
 

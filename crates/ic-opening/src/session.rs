@@ -150,6 +150,7 @@ impl SessionWanted<'_> {
         let discretion = discretion(&config, &home, environment, &mut header);
         let keys = taken(&mut config.api_keys).into_iter().flatten();
         let keys = keys.chain(login_tokens(&config));
+        let keys = keys.chain(config.agent.api_keys.values().cloned());
         let sandbox = loaded.sandbox();
         let variables = environment.server_variables(asked);
         let headers = loaded.servers.iter();

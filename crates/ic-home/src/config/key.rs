@@ -159,6 +159,27 @@ pub static KEYS: &[Key] = &[
         "sessions of other agents that may run at the same time",
     )
     .default("5"),
+    key("agent.default", Kind::Choice(AGENTS), "agent of `start --pty`, if none is named")
+        .default("\"claude-code\""),
+    key(
+        "agent.memoryMb",
+        Kind::Whole { min: 64, max: 16_777_216 },
+        "memory of an agent and all that it starts, in MiB",
+    )
+    .default("4096"),
+    key(
+        "agent.cpus",
+        Kind::Decimal { min: 0.01, max: 1024.0 },
+        "processors of an agent in a container",
+    )
+    .default("2"),
+    key(
+        "agent.pidsLimit",
+        Kind::Whole { min: 16, max: 4_194_304 },
+        "processes and threads of an agent and all that it starts",
+    )
+    .default("512"),
+    key("agent.apiKeys.<agent>", Kind::Secret, "key of its own for one agent"),
     key(
         "agent.backend",
         Kind::Choice(BACKENDS),
@@ -196,37 +217,11 @@ pub static KEYS: &[Key] = &[
         "what happens where child processes cannot be confined",
     )
     .default("\"enforce\""),
-    key("docker.defaultAgent", Kind::Choice(AGENTS), "agent that runs in a container if none is named")
-        .default("\"claude-code\"")
-        .unused(),
-    key(
-        "docker.memoryMb",
-        Kind::Whole { min: 64, max: 16_777_216 },
-        "memory of a container, in MiB",
-    )
-    .default("4096"),
-    key("docker.cpus", Kind::Decimal { min: 0.01, max: 1024.0 }, "processors of a container")
-        .default("2"),
-    key(
-        "docker.pidsLimit",
-        Kind::Whole { min: 16, max: 4_194_304 },
-        "processes and threads of a container",
-    )
-    .default("512"),
-    key(
-        "docker.maxConcurrentSessions",
-        Kind::Whole { min: 1, max: 1_000 },
-        "container sessions that may run at the same time",
-    )
-    .default("5")
-    .unused(),
     key("docker.baseImage", Kind::Image, "base image of the agent images")
         .default("\"debian:bookworm-slim\""),
     key("docker.packages", Kind::Packages, "Debian packages in the base image").default(
         r#"["build-essential","ca-certificates","git","nodejs","npm","procps","python3","ripgrep","socat"]"#,
     ),
-    key("docker.agentApiKeys.<agent>", Kind::Secret, "key of its own for one agent")
-        .unused(),
     key("mitm.upstreams.<host>", Kind::Upstream, "where requests for a provider's host are sent"),
     key(
         "mitm.allowKeys.<provider>",
@@ -304,7 +299,7 @@ impl KeyName {
     /// Names an entry of the map that `key` describes.
     fn of_entry(key: &'static Key, map: &'static str, entry: &str) -> Result<Self, UnknownKey> {
         let fault = match map {
-            "docker.agentApiKeys." | "agent.login." => fault_of_agent(entry),
+            "agent.apiKeys." | "agent.login." => fault_of_agent(entry),
             "mitm.upstreams." => fault_of_host(entry),
             "mitm.allowKeys." => entry.parse::<Provider>().err().map(|error| error.to_string()),
             _ => Some("the map is not known".to_owned()),
@@ -388,7 +383,7 @@ mod tests {
     fn names_lead_to_keys_and_entries() {
         check("apiKey", Ok(&["apiKey"]));
         check("budget.maxSteps", Ok(&["budget", "maxSteps"]));
-        check("docker.agentApiKeys.codex", Ok(&["docker", "agentApiKeys", "codex"]));
+        check("agent.apiKeys.codex", Ok(&["agent", "apiKeys", "codex"]));
         check("mitm.upstreams.api.openai.com", Ok(&["mitm", "upstreams", "api.openai.com"]));
         check("mitm.allowKeys.openai-compatible", Ok(&["mitm", "allowKeys", "openai-compatible"]));
     }
@@ -404,8 +399,8 @@ mod tests {
         );
         check("mitm.upstreams", Err("`mitm.upstreams` is a group of keys: mitm.upstreams.<host>"));
         check(
-            "docker.agentApiKeys.<agent>",
-            Err("`<agent>` is not a valid entry of `docker.agentApiKeys.<agent>`: \
+            "agent.apiKeys.<agent>",
+            Err("`<agent>` is not a valid entry of `agent.apiKeys.<agent>`: \
                  the agents are claude-code, codex, opencode, goose"),
         );
         check(

@@ -55,7 +55,7 @@ fn group() -> Object {
 /// Describes a map whose entries `key` describes.
 fn map(key: &Key) -> Object {
     let names = match key.name {
-        "docker.agentApiKeys.<agent>" | "agent.login.<agent>" => Some(words(AGENTS)),
+        "agent.apiKeys.<agent>" | "agent.login.<agent>" => Some(words(AGENTS)),
         "mitm.allowKeys.<provider>" => Some(words(&Provider::ALL.map(Provider::as_str))),
         // A host: more than a pattern says.
         _ => None,

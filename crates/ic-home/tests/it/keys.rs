@@ -92,16 +92,13 @@ const ROWS: &[Row] = &[
     ("autoApprove.literal", "true", "true", |it| it.auto_approve_literal.to_string()),
     ("confinement", r#""warn""#, "Warn", |it| format!("{:?}", it.confinement)),
     ("agent.backend", r#""docker""#, "docker", |it| it.agent.backend.as_str().to_owned()),
-    ("docker.defaultAgent", r#""goose""#, "goose", |it| it.docker.default_agent.clone()),
-    ("docker.memoryMb", "512", "512", |it| it.docker.memory_mib.to_string()),
-    ("docker.cpus", "0.5", "0.5", |it| it.docker.cpus.to_string()),
-    ("docker.pidsLimit", "64", "64", |it| it.docker.pids_max.to_string()),
-    ("docker.maxConcurrentSessions", "2", "2", |it| it.docker.concurrent_sessions_max.to_string()),
+    ("agent.default", r#""goose""#, "goose", |it| it.agent.default.clone()),
+    ("agent.memoryMb", "512", "512", |it| it.agent.memory_mib.to_string()),
+    ("agent.cpus", "0.5", "0.5", |it| it.agent.cpus.to_string()),
+    ("agent.pidsLimit", "64", "64", |it| it.agent.pids_max.to_string()),
     ("docker.baseImage", r#""debian:trixie""#, "debian:trixie", |it| it.docker.base_image.clone()),
     ("docker.packages", r#"["g++", "git"]"#, "g++ git", |it| it.docker.packages.join(" ")),
-    ("docker.agentApiKeys.codex", r#""sk-c""#, SECRET, |it| {
-        is_set(it.docker.agent_api_keys.get("codex"))
-    }),
+    ("agent.apiKeys.codex", r#""sk-c""#, SECRET, |it| is_set(it.agent.api_keys.get("codex"))),
     (
         "mitm.upstreams.api.openai.com",
         r#"{"url": "https://127.0.0.1:9/x", "caFile": "~/ca.pem"}"#,

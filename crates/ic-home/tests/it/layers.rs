@@ -103,7 +103,7 @@ fn entries_of_maps_stand_where_the_map_stands() {
     assert_eq!(
         names[names.len() - 4..],
         [
-            "docker.agentApiKeys.<agent>",
+            "docker.packages",
             "mitm.upstreams.b.example",
             "mitm.upstreams.a.example",
             "mitm.allowKeys.<provider>"

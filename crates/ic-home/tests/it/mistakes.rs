@@ -117,7 +117,7 @@ fn numbers_and_switches_have_their_range_and_type() {
     check("budget.warnPercent", &["1", "100", "null"], &["0", "101"]);
     let costs = ["0", "-1", "1e9", "1e999", "\"5\""];
     check("budget.maxEstimatedCostUsd", &["0.000001", "1e3", "null"], &costs);
-    check("docker.cpus", &["0.5", "2"], &["0", "null", "1e9"]);
+    check("agent.cpus", &["0.5", "2"], &["0", "null", "1e9"]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn texts_and_lists_have_their_form() {
         [r#""tell""#, r#""/usr/bin/tell""#, r#""~/tell""#, r#"["tell", "", "a b"]"#, "null"];
     check("notify.command", &words, &commands);
     check("agent.backend", &[r#""docker""#, r#""cage""#], &[r#""podman""#, "null", r#""""#]);
-    check("docker.defaultAgent", &[r#""codex""#], &[r#""emacs""#, r#""""#]);
+    check("agent.default", &[r#""codex""#], &[r#""emacs""#, r#""""#]);
     check("docker.baseImage", &[r#""ghcr.io/x/y@sha256:0""#], &[r#""-v""#, r#""a b""#, r#""""#]);
     check("docker.packages", &["[]", r#"["g++"]"#], &[r#"["-y"]"#, r#"["a b"]"#, r#""git""#]);
     let many = format!(r#"{{"version":1,"protectedPaths":[{}]}}"#, vec![r#""/x""#; 1025].join(","));

@@ -43,6 +43,6 @@ fn ranges_and_choices_are_those_of_the_registry() {
     );
     assert_eq!(of("budget.maxSteps")["type"], serde_json::json!(["integer", "null"]));
     assert_eq!(of("confinement")["enum"], serde_json::json!(["enforce", "warn", "off"]));
-    assert_eq!(of("docker.cpus")["minimum"], 0.01);
+    assert_eq!(of("agent.cpus")["minimum"], 0.01);
     assert_eq!(of("apiKey")["writeOnly"], true);
 }

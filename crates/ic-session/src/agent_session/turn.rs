@@ -69,8 +69,7 @@ pub(super) enum NoAnswer {
     )]
     Memory(u64),
     #[error(
-        "the agent was ended, because it had more than {} processes and threads",
-        Limits::AGENT.tasks_max
+        "the agent was ended, because it had more processes and threads than the setting `agent.pidsLimit` allows"
     )]
     Processes,
     #[error(

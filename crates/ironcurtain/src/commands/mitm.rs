@@ -103,6 +103,7 @@ async fn execute(
     screen.notice(&format!("session {} ({})", session.directory.id, session.directory.name));
     let wanted = way::Wanted {
         provider,
+        agent: None,
         login: args.login.as_deref(),
         earlier: Earlier::nothing(),
         config: &config,

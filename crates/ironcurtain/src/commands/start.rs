@@ -126,7 +126,7 @@ pub(crate) struct StartArgs {
     ///
     /// Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says when a call
     /// waits for approval, and Ctrl-] shows the question, whatever the agent draws. Ctrl-\ twice within a
-    /// second ends the session. Without `--agent` it is the agent of `docker.defaultAgent`. The exit code is
+    /// second ends the session. Without `--agent` it is the agent of `agent.default`. The exit code is
     /// the agent's. After `kill -9` the terminal may stay as it was; `reset` or `stty sane` help.
     #[arg(long, conflicts_with_all = ["json", "repo"])]
     pty: bool,
@@ -441,7 +441,7 @@ impl StartArgs {
         }
         let is_named = self.agent.is_some() || resumed.is_some();
         let config = agent::config(&home(environment)?, environment)?;
-        interface::adapter(adapter, is_named, &config.docker.default_agent).map(Some)
+        interface::adapter(adapter, is_named, &config.agent.default).map(Some)
     }
 
     /// Finds the session that is to go on, if one is.

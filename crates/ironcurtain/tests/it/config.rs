@@ -222,7 +222,7 @@ fn every_key_can_be_set_and_is_explained() {
     let place = place();
     for key in ic_home::config::KEYS {
         let (name, value) = match key.name {
-            "docker.agentApiKeys.<agent>" => ("docker.agentApiKeys.goose".to_owned(), "sk-1"),
+            "agent.apiKeys.<agent>" => ("agent.apiKeys.goose".to_owned(), "sk-1"),
             "agent.login.<agent>" => ("agent.login.codex".to_owned(), "sk-1"),
             "mitm.upstreams.<host>" => {
                 ("mitm.upstreams.x.example".to_owned(), "{\"url\":\"https://y.example/\"}")

@@ -223,10 +223,10 @@ fn twenty_processes_set_twenty_keys_and_lose_none() {
         ("budget.maxTotalTokens", "7"),
         ("budget.maxSteps", "6"),
         ("budget.warnPercent", "5"),
-        ("docker.cpus", "4"),
-        ("docker.memoryMb", "333"),
+        ("agent.cpus", "4"),
+        ("agent.memoryMb", "333"),
         ("agent.budget.maxTotalTokens", "22"),
-        ("docker.agentApiKeys.codex", "k4"),
+        ("agent.apiKeys.codex", "k4"),
         ("audit.sync", "each"),
     ];
     let children: Vec<Child> = values

@@ -240,8 +240,12 @@ fn make_proc(limits: &Limits) -> Result<OwnedFd, LaunchError> {
 fn limit_tasks(proc: &OwnedFd, limits: &Limits) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(proc, "sys/kernel/pid_max", flags, Mode::empty())?;
-    rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()).map(drop)
+    let pid_max = limits.tasks_max.max(PID_MAX_MIN);
+    rustix::io::write(&file, pid_max.to_string().as_bytes()).map(drop)
 }
+
+/// The smallest value that the kernel takes: it keeps 300 numbers for itself. The guard counts below it, too.
+const PID_MAX_MIN: u32 = 301;
 
 /// The root while it is being made.
 struct Root {

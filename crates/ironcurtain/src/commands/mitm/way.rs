@@ -19,6 +19,8 @@ use crate::installer::real_path;
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) provider: Provider,
+    /// The agent that may have a key of its own.
+    pub(crate) agent: Option<&'a str>,
     /// The agent whose login is used instead of an API key.
     pub(crate) login: Option<&'a str>,
     /// What the session has used in earlier processes.
@@ -32,7 +34,11 @@ impl Wanted<'_> {
     pub(crate) fn find(&self, egress: Egress) -> Result<(Place, Pay), Failure> {
         match self.login {
             None => {
-                let key = real_key(self.provider, self.config)?;
+                let own = self.agent.and_then(|it| self.config.agent.api_keys.get(it));
+                let key = match own {
+                    Some(own) => RealKey::new(Arc::clone(own)),
+                    None => real_key(self.provider, self.config)?,
+                };
                 Ok((place(self.provider, self.config)?, Pay::Key(key)))
             }
             Some(agent) => self.logged_in(agent, egress),

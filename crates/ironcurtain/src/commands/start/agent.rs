@@ -258,6 +258,7 @@ fn parts(
     let agent = chosen.adapter.name();
     let wanted = way::Wanted {
         provider: chosen.provider,
+        agent: Some(agent),
         login: config.agent.logins.contains_key(agent).then_some(agent),
         earlier: earlier(opened, is_resumed, config)?,
         config,

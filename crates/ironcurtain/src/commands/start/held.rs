@@ -10,7 +10,7 @@ use ic_confine::{Confinement, Limits};
 use ic_container::images::Image;
 use ic_container::mount::WORKSPACE;
 use ic_container::{ContainerLimits, Owner};
-use ic_home::config::{BackendChoice, Config, DockerConfig};
+use ic_home::config::{AgentConfig, BackendChoice, Config};
 use ic_home::{Environment, Home, Process};
 use ic_opening::Opened;
 use ic_policy::SandboxKind;
@@ -77,12 +77,16 @@ impl Held {
     ) -> Result<(Arc<dyn AgentBackend>, Vec<String>), Failure> {
         match self {
             Self::Cage => {
-                let backend =
-                    CageBackend { launcher: opened.launcher.clone(), rung: rung(opened)? };
-                Ok((Arc::new(backend), vec![cage_limits()]))
+                let limits = Limits {
+                    memory_bytes_max: config.agent.memory_mib << 20,
+                    tasks_max: u32::try_from(config.agent.pids_max).unwrap_or(u32::MAX),
+                    ..Limits::AGENT
+                };
+                let (launcher, rung) = (opened.launcher.clone(), rung(opened)?);
+                Ok((Arc::new(CageBackend { launcher, rung, limits }), vec![cage_limits(limits)]))
             }
             Self::Container(found, image) => {
-                let limits = limits(&config.docker);
+                let limits = limits(&config.agent);
                 let told = vec![
                     format!("a container of {}, image {}", found.name(), image.name),
                     container_limits(limits),
@@ -141,7 +145,7 @@ fn container(
     })
 }
 
-fn limits(config: &DockerConfig) -> ContainerLimits {
+fn limits(config: &AgentConfig) -> ContainerLimits {
     ContainerLimits {
         memory_bytes: config.memory_mib << 20,
         tasks: config.pids_max,
@@ -163,8 +167,7 @@ fn container_limits(limits: ContainerLimits) -> String {
     )
 }
 
-fn cage_limits() -> String {
-    let limits = Limits::AGENT;
+fn cage_limits(limits: Limits) -> String {
     // No control group is made for a cage, so the notice says who keeps the limit instead.
     format!(
         "limits: {} MiB of memory, {} processes and threads, and {} MiB left on disks, kept by IronCurtain's guard, \

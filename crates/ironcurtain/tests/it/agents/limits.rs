@@ -68,3 +68,19 @@ open("said", "w").write(", ".join(said))
     let said = stage.read("work/said").unwrap_or_default();
     assert_eq!(said, "fork EAGAIN, open EMFILE, tmp ENOSPC", "{output:?}");
 }
+
+/// The settings say how much memory and how many processes an agent may use.
+#[test]
+fn an_agent_is_held_to_the_limits_of_the_settings() {
+    let Some(stage) = Stage::claude([]) else { return };
+    for (key, value) in [("agent.memoryMb", "1536"), ("agent.pidsLimit", "200")] {
+        assert_eq!(stage.place.run(["config", "set", key, value]).code, 0, "{key}");
+    }
+    let fill =
+        "kept = [bytearray(b'x') * (64 << 20) for _ in range(30)]; import time; time.sleep(600)";
+    shell(&stage, &format!("/usr/bin/python3 -c \"{fill}\""));
+    let output = stage.start(&["Fill the memory."]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("limits: 1536 MiB of memory, 200 processes"), "{output:?}");
+    assert!(output.stderr.contains("used more than 1536 MiB of memory together"), "{output:?}");
+}

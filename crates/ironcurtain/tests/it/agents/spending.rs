@@ -33,13 +33,25 @@ fn a_resumed_session_goes_on_with_what_is_left_of_its_budget() {
 /// The token of a login is masked wherever a key would be.
 #[test]
 fn the_token_of_a_login_is_told_to_nobody() {
+    let bearer = ("authorization".to_owned(), format!("Bearer {KEY}"));
+    is_paid_with_and_told_to_nobody("agent.login.claude-code", &bearer);
+}
+
+/// So is the key that one agent has of its own; the one that others use is not taken for it.
+#[test]
+fn a_key_of_its_own_is_paid_with_and_told_to_nobody() {
+    is_paid_with_and_told_to_nobody(
+        "agent.apiKeys.claude-code",
+        &("x-api-key".to_owned(), KEY.to_owned()),
+    );
+}
+
+fn is_paid_with_and_told_to_nobody(setting: &str, header: &(String, String)) {
     let Some(packages) = Packages::find() else { return };
     let provider = ScriptedProvider::start_for_stranger([]);
-    let place = place();
+    let place = place().with_variable("ANTHROPIC_API_KEY", "sk-ant-REDACTED");
     let upstream = json!({"url": provider.url()}).to_string();
-    for (key, value) in
-        [("mitm.upstreams.api.anthropic.com", upstream.as_str()), ("agent.login.claude-code", KEY)]
-    {
+    for (key, value) in [("mitm.upstreams.api.anthropic.com", upstream.as_str()), (setting, KEY)] {
         let set = place.run(["config", "set", key, value]);
         assert_eq!(set.code, 0, "{}", set.stderr);
     }
@@ -56,8 +68,7 @@ fn the_token_of_a_login_is_told_to_nobody() {
     assert_eq!(output.code, 0, "{output:?}");
     // It was paid with, and that is all that anybody knew of it.
     let requests = provider.requests();
-    let bearer = ("authorization".to_owned(), format!("Bearer {KEY}"));
-    assert!(!requests.is_empty() && requests.iter().all(|it| it.headers.contains(&bearer)));
+    assert!(!requests.is_empty() && requests.iter().all(|it| it.headers.contains(header)));
     for request in &requests {
         assert!(!request.body.to_string().contains(KEY), "{}", request.body);
     }

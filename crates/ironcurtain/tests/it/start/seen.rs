@@ -176,7 +176,7 @@ fn the_help_of_start_says_what_can_be_chosen() {
               Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says
               when a call waits for approval, and Ctrl-] shows the question, whatever the agent draws.
               Ctrl-\ twice within a second ends the session. Without `--agent` it is the agent of
-              `docker.defaultAgent`. The exit code is the agent's. After `kill -9` the terminal may stay
+              `agent.default`. The exit code is the agent's. After `kill -9` the terminal may stay
               as it was; `reset` or `stty sane` help.
 
           --wait
