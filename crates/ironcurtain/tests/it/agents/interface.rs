@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::contained::{configure, engine};
-use super::row::{CODEX, CONTAINED};
+use super::row::{CODEX, CONTAINED, OPENCODE};
 use super::{Stage as Agents, register, says};
 use crate::approvals::world::BINARY;
 use crate::repl::world::Stage;
@@ -259,6 +259,34 @@ fn the_real_codex_shows_its_interface_and_a_call_is_decided_at_the_row_below_it(
     assert_eq!(stage.end(), 0);
     stage.check_modes();
     stage.expect("1 call made, 0 refused, 1 approved");
+}
+
+#[test]
+fn the_real_opencode_shows_its_interface_and_a_call_is_decided_at_the_row_below_it() {
+    let Some(agents) = Agents::set(&OPENCODE, []) else { return };
+    let place = &agents.place;
+    place.dir("home/Documents");
+    let path = place.path("home/Documents/b.txt").display().to_string();
+    let input = json!({"path": path, "content": "by the broker"});
+    let call = agents.row.calls("toolu_1", "filesystem__write_file", input);
+    agents.provider.push([call, says("It is written now.")]);
+    let key = format!("ANTHROPIC_API_KEY={KEY}");
+    let words = [BINARY, "start", "--pty", "--agent", "opencode", "--workspace", "work"];
+    let variables = [key.as_str(), "TERM=xterm-256color"];
+    let mut stage =
+        Stage::run_at(&place.path("home"), (100, 30), &place.root(), &variables, &words);
+    stage.expect("Ask anything").expect("OpenCode in a cage").resize(90, 28);
+    stage.expect("Ask anything").type_in("Write it, please.").expect("Write it, please.");
+    stage.type_in("\r").expect("1 request").expect("Ctrl-] to decide").type_in("\x1d");
+    stage
+        .expect("Approval request:")
+        .expect("b.txt")
+        .until("the keys", |rows| rows.iter().any(|row| row.contains("y approve · n deny")));
+    stage.type_in("y").expect("It is written now.").expect("OpenCode in a cage");
+    assert_eq!(agents.read("home/Documents/b.txt").as_deref(), Some("by the broker"));
+    stage.type_in("\x1c\x1c");
+    stage.end();
+    stage.check_modes();
 }
 
 #[test]
