@@ -7,7 +7,10 @@
 use ic_types::{Json, JsonLimits, Object, Provider};
 
 use crate::fault::Fault;
-use crate::{Adapter, MCP_SERVER, Package, Reported, Said, SetupFile, Stage, TurnCommand, TurnEnd};
+use crate::{
+    Adapter, InterfaceCommand, MCP_SERVER, Package, Reported, Said, SetupFile, Stage, TurnCommand,
+    TurnEnd,
+};
 
 /// Codex.
 #[derive(Debug)]
@@ -53,6 +56,26 @@ impl Adapter for Codex {
         // In a new home it begins a conversation; the message comes from standard input.
         arguments.extend(["resume", "--last", "-"].map(str::to_owned));
         TurnCommand { arguments, environment: Vec::new(), input: message.to_owned() }
+    }
+
+    fn has_interface(&self) -> bool {
+        true
+    }
+
+    fn interface(&self, stage: &Stage<'_>, task: Option<&str>) -> Option<InterfaceCommand> {
+        let goes_on: &[&str] = if stage.goes_on { &["resume", "--last"] } else { &[] };
+        // What serves several interfaces is another program, which is not there.
+        let usual = ["--no-daemon", "--dangerously-bypass-approvals-and-sandbox"];
+        let mut arguments: Vec<String> =
+            goes_on.iter().chain(&usual).map(|it| (*it).to_owned()).collect();
+        for (key, value) in settings(stage) {
+            arguments.extend(["-c".to_owned(), format!("{key}={value}")]);
+        }
+        if let Some(task) = task {
+            // A task may begin like an option.
+            arguments.extend(["--".to_owned(), task.to_owned()]);
+        }
+        Some(InterfaceCommand { arguments, environment: Vec::new() })
     }
 
     fn read(&self, line: &str) -> Vec<Said> {

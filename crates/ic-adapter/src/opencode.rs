@@ -7,7 +7,9 @@
 use ic_types::{Json, JsonLimits, Object, Provider};
 
 use crate::fault::Fault;
-use crate::{Adapter, MCP_SERVER, Package, Said, SetupFile, Stage, TurnCommand, TurnEnd};
+use crate::{
+    Adapter, InterfaceCommand, MCP_SERVER, Package, Said, SetupFile, Stage, TurnCommand, TurnEnd,
+};
 
 /// The name of the file with the orientation.
 const ORIENTATION_FILE: &str = "orientation.md";
@@ -54,17 +56,26 @@ impl Adapter for OpenCode {
         if let Some(model) = stage.model {
             arguments.extend(["--model".to_owned(), format!("{}/{model}", stage.provider)]);
         }
-        TurnCommand {
-            arguments,
-            environment: vec![
-                ("OPENCODE_CONFIG_CONTENT", config(stage)),
-                ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
-                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
-                ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
-                ("OPENCODE_DISABLE_PROJECT_CONFIG", "1".to_owned()),
-            ],
-            input: message.to_owned(),
+        TurnCommand { arguments, environment: environment(stage), input: message.to_owned() }
+    }
+
+    fn has_interface(&self) -> bool {
+        true
+    }
+
+    fn interface(&self, stage: &Stage<'_>, task: Option<&str>) -> Option<InterfaceCommand> {
+        let mut arguments = vec!["--pure".to_owned()];
+        if stage.goes_on {
+            arguments.push("--continue".to_owned());
         }
+        if let Some(model) = stage.model {
+            arguments.push(format!("--model={}/{model}", stage.provider));
+        }
+        if let Some(task) = task {
+            // One word, which may begin like an option.
+            arguments.push(format!("--prompt={task}"));
+        }
+        Some(InterfaceCommand { arguments, environment: environment(stage) })
     }
 
     fn read(&self, line: &str) -> Vec<Said> {
@@ -90,6 +101,16 @@ impl Adapter for OpenCode {
             _ => Vec::new(),
         }
     }
+}
+
+fn environment(stage: &Stage<'_>) -> Vec<(&'static str, String)> {
+    vec![
+        ("OPENCODE_CONFIG_CONTENT", config(stage)),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+        ("OPENCODE_DISABLE_PROJECT_CONFIG", "1".to_owned()),
+    ]
 }
 
 /// Returns its settings.

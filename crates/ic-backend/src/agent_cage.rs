@@ -19,9 +19,8 @@ use std::time::Duration;
 
 use ic_analysis::{AgentView, Inhabitant, NoView, Shown};
 use ic_confine::{
-    Access, AtTerminal, CageSpec, Child, ChildSpec, DNS_PORT, DoorsToCome, Hold, HostTerminal,
-    Launcher, Limits, Network, PROXY_PORT, Relaxation, Renewals, Rung, Seen, StartError,
-    TerminalSize,
+    Access, AtTerminal, CageSpec, Child, ChildSpec, DNS_PORT, DoorsToCome, Hold, Launcher, Limits,
+    Network, PROXY_PORT, Relaxation, Renewals, Rung, Seen, StartError, TerminalSize,
 };
 use ic_judge::Judge;
 use ic_resolve::path::{Last, follow};
@@ -30,6 +29,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::agent_backend::{AgentProcess, DoorListener};
+use crate::agent_terminal::AgentTerminal;
 use crate::agent_user::cage_user;
 use crate::cage::{StrangersCage, check_whole, is_showable, kind, protecting, shown};
 use crate::launch::LaunchFault;
@@ -100,7 +100,7 @@ pub struct CagedProgram {
 #[derive(Debug)]
 pub struct CagedAtTerminal {
     /// The host's side of its terminal.
-    pub terminal: HostTerminal,
+    pub terminal: AgentTerminal,
     /// The hold on it and all that it starts.
     pub process: AgentProcess,
     /// Its doors: the port inside, and the listener that only the host has.
@@ -164,9 +164,6 @@ pub enum AgentCageFault {
     /// Parts of the cage exclude each other.
     #[error(transparent)]
     Launch(LaunchFault),
-    /// What holds the agent has no terminal for it.
-    #[error("the agent's own interface needs the cage: leave out `--backend docker`")]
-    NoTerminal,
     /// Two doors share a port, or one has a port that every cage uses.
     #[error("the port {port} cannot be a door of the cage")]
     Door {
@@ -316,6 +313,7 @@ impl AgentCage {
         let child = launcher.renewing().start_at_terminal(&self.child(program)?, size)?;
         let AtTerminal { terminal, process, doors, renewals } = child;
         let doors = self.doors_of(doors).await?;
+        let terminal = AgentTerminal::Caged(terminal);
         Ok(CagedAtTerminal { terminal, process: AgentProcess::Caged(process), doors, renewals })
     }
 

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ic_confine::{Access, LEASH, ROOM, TerminalSize, door_socket};
 use ic_container::mount::{HOME, ORIENTATION, PROGRAMS, SOCKETS, WORKSPACE};
+use ic_container::running::Hand;
 use ic_container::{
     Container, ContainerLimits, Engine, Mount, Owner, Running, StartFault, Streams, User,
 };
@@ -27,11 +28,15 @@ use ic_policy::SandboxKind;
 use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::CanonicalPath;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use tokio::sync::Mutex;
 
 use crate::agent_backend::{
     AgentBackend, AgentProcess, Contained, DoorListener, Starting, StartingAtTerminal,
 };
-use crate::agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
+use crate::agent_cage::{
+    AgentCage, AgentCageFault, AgentCageParts, Caged, CagedAtTerminal, CagedProgram,
+};
+use crate::agent_terminal::{AgentTerminal, ContainedTerminal};
 
 /// What our program is called inside.
 const BRIDGE: &str = "ironcurtain";
@@ -212,10 +217,16 @@ impl ContainerBackend {
             directory: text(self.seen(&program.directory).as_os_str())?,
             mounts,
             limits: self.parts.limits,
+            is_at_terminal: false,
         })
     }
 
-    async fn run(&self, cage: &AgentCage, program: CagedProgram) -> Result<Caged, AgentCageFault> {
+    async fn run(
+        &self,
+        cage: &AgentCage,
+        program: CagedProgram,
+        size: Option<TerminalSize>,
+    ) -> Result<(Caged, Hand), AgentCageFault> {
         let private = cage.spec().scratch.clone().unwrap_or_else(|| self.parts.state.clone());
         let mounts = self.mounts(cage, &private)?;
         let mut environment = Vec::new();
@@ -229,14 +240,22 @@ impl ContainerBackend {
             environment.push((text(name)?, text(value)?));
         }
         let (doors, leash) = self.listen(cage.doors()).map_err(|error| fault(&error))?;
+        let is_at_terminal = size.is_some();
         let container = self.container(&program, environment, mounts, cage.doors())?;
+        let container = Container { is_at_terminal, ..container };
         let number = self.n_started.fetch_add(1, Ordering::Relaxed);
         let Owner { session, process, .. } = &self.parts.owner;
         let name = format!("ironcurtain-{session}-{}-{number}", process.pid);
         let (running, streams) = Running::start(&self.parts.engine, &container, &name).await?;
+        let hand = running.hand();
+        if let Some(TerminalSize { rows, columns }) = size {
+            // What runs first inside waits for it.
+            let resized = hand.resize((rows, columns)).await;
+            resized.map_err(StartFault::Engine)?;
+        }
         let Streams { stdin, stdout, stderr } = streams;
         let process = AgentProcess::Contained(Contained { running, _leash: leash });
-        Ok(Caged { stdin, stdout, stderr, process, doors, renewals: None })
+        Ok((Caged { stdin, stdout, stderr, process, doors, renewals: None }, hand))
     }
 }
 
@@ -281,17 +300,26 @@ impl AgentBackend for ContainerBackend {
         _look: Option<PathBuf>,
     ) -> Starting<'a> {
         // A host that is killed lets go of the leash; what was planted is put back by the next session.
-        Box::pin(self.run(cage, program))
+        Box::pin(async move { Ok(self.run(cage, program, None).await?.0) })
     }
 
     fn start_at_terminal<'a>(
         &'a self,
-        _cage: &'a AgentCage,
-        _program: CagedProgram,
+        cage: &'a AgentCage,
+        program: CagedProgram,
         _look: Option<PathBuf>,
-        _size: TerminalSize,
+        size: TerminalSize,
     ) -> StartingAtTerminal<'a> {
-        Box::pin(std::future::ready(Err(AgentCageFault::NoTerminal)))
+        Box::pin(async move {
+            let (caged, hand) = self.run(cage, program, Some(size)).await?;
+            let Caged { stdin, stdout, stderr: _, process, doors, renewals } = caged;
+            let terminal = AgentTerminal::Contained(ContainedTerminal {
+                reading: Mutex::new(stdout),
+                writing: Mutex::new(stdin),
+                hand,
+            });
+            Ok(CagedAtTerminal { terminal, process, doors, renewals })
+        })
     }
 }
 

@@ -28,6 +28,7 @@ pub mod agent_git;
 mod agent_history;
 pub mod agent_looks;
 mod agent_places;
+pub mod agent_terminal;
 mod agent_user;
 pub mod agent_watch;
 mod aids;

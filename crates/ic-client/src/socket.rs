@@ -148,6 +148,19 @@ impl Socket {
     }
 }
 
+/// Connects to a socket of this user's, however long its path is.
+///
+/// Must be called within the runtime that is to wait for it.
+pub fn connect(path: &Path) -> io::Result<UnixStream> {
+    let no_name = || io::Error::from(io::ErrorKind::InvalidInput);
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(no_name)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(parent, flags, Mode::empty())?;
+    let socket = socket()?;
+    rustix::net::connect(&socket, &address(&directory, name)?)?;
+    UnixStream::from_std(socket.into())
+}
+
 impl Socket {
     /// Finds a seat for a client of `process`, if it has not as many as it may have.
     async fn seat(&self, process: Option<i32>, socket: OwnedFd) -> Option<Seat> {

@@ -18,8 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustix::process::{DumpableBehavior, Pid, Signal};
+use rustix::termios::tcgetwinsize;
 
 use crate::cage::{CageSpec, Limits, Network, Relaxation};
 use crate::launch::{EXIT_CANNOT_RUN, EXIT_NO_PROGRAM, restrict_alone};
@@ -38,6 +40,9 @@ const READY: u8 = b'+';
 const CONNECTIONS_MAX: usize = 256;
 const CHUNK_BYTES: usize = 64 << 10;
 const EXIT_USAGE: u8 = 2;
+/// How often it is looked how large the terminal is, and after how long again: 5 s in all.
+const SIZE_LOOKS_MAX: usize = 500;
+const SIZE_LOOK: Duration = Duration::from_millis(10);
 
 /// Returns the name of the socket behind a door.
 pub fn door_socket(port: u16) -> String {
@@ -77,6 +82,23 @@ pub fn run_room(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Waits until the host has said how large our terminal is, if we have one; engines make it 0×0 at first.
+///
+/// A host that does not say so gets a program that takes its terminal to be as it likes.
+fn wait_for_size() {
+    let stdin = rustix::stdio::stdin();
+    for _ in 0..SIZE_LOOKS_MAX {
+        match tcgetwinsize(stdin) {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "of a new size only a signal tells, and its handler would stay in the program"
+            )]
+            Ok(size) if size.ws_row == 0 || size.ws_col == 0 => std::thread::sleep(SIZE_LOOK),
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
 impl Room {
     fn become_program(
         &self,
@@ -86,6 +108,7 @@ impl Room {
         if let Err(error) = self.start_relay().and_then(|()| restrict()) {
             return (error, EXIT_CANNOT_RUN);
         }
+        wait_for_size();
         #[expect(clippy::disallowed_methods, reason = "this process becomes it")]
         let error = std::process::Command::new(program).args(arguments).exec();
         let is_missing = error.kind() == io::ErrorKind::NotFound;

@@ -193,7 +193,7 @@ impl Engine for Api {
         Box::pin(async move { there(self.ask(get("describe the container", path)).await) })
     }
 
-    fn attach<'a>(&'a self, id: &'a str) -> Asked<'a, Streams> {
+    fn attach<'a>(&'a self, id: &'a str, is_at_terminal: bool) -> Asked<'a, Streams> {
         Box::pin(async move {
             let path =
                 format!("/containers/{}/attach?stream=1&stdin=1&stdout=1&stderr=1", query(id));
@@ -202,8 +202,14 @@ impl Engine for Api {
             let upgraded = hyper::upgrade::on(response).await;
             let upgraded = upgraded
                 .map_err(|error| EngineError::Broken { doing: ATTACHING, source: error.into() })?;
-            Ok(streams::of(TokioIo::new(upgraded)))
+            let stream = TokioIo::new(upgraded);
+            Ok(if is_at_terminal { streams::of_terminal(stream) } else { streams::of(stream) })
         })
+    }
+
+    fn resize<'a>(&'a self, id: &'a str, (rows, columns): (u16, u16)) -> Asked<'a, ()> {
+        let path = of(id, &format!("resize?h={rows}&w={columns}"));
+        Box::pin(self.tell(post("make the terminal another size", path, QUICK)))
     }
 
     fn start<'a>(&'a self, id: &'a str) -> Asked<'a, ()> {

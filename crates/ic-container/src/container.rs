@@ -74,6 +74,8 @@ pub struct Container {
     pub mounts: Vec<Mount>,
     /// How much it may use.
     pub limits: ContainerLimits,
+    /// Whether the program has a terminal, so that all that it writes is one stream.
+    pub is_at_terminal: bool,
 }
 
 impl User {
@@ -118,7 +120,7 @@ impl Container {
             ("WorkingDir", self.directory.as_str().into()),
             ("Labels", Json::Object(self.owner.labels())),
             ("NetworkDisabled", true.into()),
-            ("Tty", false.into()),
+            ("Tty", self.is_at_terminal.into()),
             ("HostConfig", Json::Object(self.host_config())),
         ]);
         for stream in ["AttachStdin", "AttachStdout", "AttachStderr", "OpenStdin", "StdinOnce"] {
@@ -226,6 +228,8 @@ impl Container {
         let command: Option<Vec<String>> =
             texts(reported, &["Args"]).map(|rest| command.chain(rest).collect());
         expect("it runs something else", command.as_ref() == Some(&self.command));
+        let has_terminal = flag(reported, &["Config", "Tty"]).unwrap_or(false);
+        expect("its terminal is another", has_terminal == self.is_at_terminal);
         let check = texts(reported, &["Config", "Healthcheck", "Test"]).unwrap_or_default();
         expect("the image's health check runs in it", check.is_empty() || check == ["NONE"]);
         expect("its temporary files are another place", self.has_scratch(reported));

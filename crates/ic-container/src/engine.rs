@@ -29,8 +29,11 @@ pub trait Engine: Debug + Send + Sync {
     /// Returns what it says of a container; `None` if there is no such container.
     fn inspect<'a>(&'a self, id: &'a str) -> Asked<'a, Option<Object>>;
 
-    /// Connects to what the program of a container will read and write.
-    fn attach<'a>(&'a self, id: &'a str) -> Asked<'a, Streams>;
+    /// Connects to what the program of a container will read and write; at a terminal that is one stream.
+    fn attach<'a>(&'a self, id: &'a str, is_at_terminal: bool) -> Asked<'a, Streams>;
+
+    /// Makes the terminal of a container that runs another size: rows and columns.
+    fn resize<'a>(&'a self, id: &'a str, size: (u16, u16)) -> Asked<'a, ()>;
 
     /// Starts a container.
     fn start<'a>(&'a self, id: &'a str) -> Asked<'a, ()>;

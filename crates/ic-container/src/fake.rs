@@ -65,7 +65,11 @@ impl Engine for Fake {
         answer(Ok(self.all().get(id).cloned()))
     }
 
-    fn attach<'a>(&'a self, _: &'a str) -> Asked<'a, Streams> {
+    fn attach<'a>(&'a self, _: &'a str, _: bool) -> Asked<'a, Streams> {
+        answer(missing())
+    }
+
+    fn resize<'a>(&'a self, _: &'a str, _: (u16, u16)) -> Asked<'a, ()> {
         answer(missing())
     }
 

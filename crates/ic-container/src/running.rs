@@ -64,7 +64,7 @@ impl Running {
             running.remove().await.ok();
             return Err(StartFault::Deviates(deviations));
         }
-        let streams = engine.attach(&running.id).await?;
+        let streams = engine.attach(&running.id, container.is_at_terminal).await?;
         if let Err(error) = engine.start(&running.id).await {
             running.remove().await.ok();
             return Err(error.into());
@@ -147,6 +147,11 @@ impl Hand {
     /// Lets it go on.
     pub async fn release(&self) -> Result<(), EngineError> {
         self.engine.resume(&self.id).await
+    }
+
+    /// Makes its terminal another size: rows and columns.
+    pub async fn resize(&self, size: (u16, u16)) -> Result<(), EngineError> {
+        self.engine.resize(&self.id, size).await
     }
 
     /// Kills everything in it, whether or not it stands still.

@@ -25,6 +25,16 @@ where
     Streams { stdin: Box::new(writer), stdout: Box::new(stdout), stderr: Box::new(stderr) }
 }
 
+/// Returns the stream of a container at a terminal, which is all that its program writes.
+pub(crate) fn of_terminal<S>(stream: S) -> Streams
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (reader, writer) = split(stream);
+    let stderr = Box::new(tokio::io::empty());
+    Streams { stdin: Box::new(writer), stdout: Box::new(reader), stderr }
+}
+
 /// Carries frames to their streams until there are no more.
 async fn take_apart(
     mut reader: impl AsyncRead + Unpin,

@@ -18,6 +18,7 @@ use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
+pub use crate::hand_over::HandedOver;
 pub use git::{GitVariables, NAMING};
 
 /// A provider's key, shared and never copied.
@@ -391,6 +392,14 @@ impl Environment {
     /// Returns whether the terminal can draw rows anew, as far as `TERM` says.
     pub fn terminal_draws(&self) -> bool {
         self.text(TERM).is_none_or(|term| term != "dumb")
+    }
+
+    /// Lets another process of this program, which `command` starts, have the keys as we have them: never in
+    /// its environment.
+    ///
+    /// What is returned is dropped once it was started.
+    pub fn hand_over_to(&self, command: &mut std::process::Command) -> io::Result<HandedOver> {
+        hand_over::hand_to(command, &self.keys)
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

@@ -75,6 +75,34 @@ fn start_again(variables: &[(OsString, OsString)], found: &[(&str, &str)]) -> io
         .exec()
 }
 
+/// Keys that are on their way to another process of this program.
+#[derive(Debug)]
+pub struct HandedOver(Option<OwnedFd>);
+
+impl HandedOver {
+    /// Returns whether there were any.
+    pub fn has_keys(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Lets the process that `command` starts, which is this program, have the keys.
+pub(crate) fn hand_to(
+    command: &mut std::process::Command,
+    keys: &BTreeMap<&'static str, ApiKey>,
+) -> io::Result<HandedOver> {
+    if keys.is_empty() {
+        // What we were handed over ourselves is read, and nobody else's.
+        command.env_remove(KEYS_FD);
+        return Ok(HandedOver(None));
+    }
+    let keys: Vec<(&str, &str)> =
+        keys.iter().map(|(name, key)| (*name, key.expose().as_str())).collect();
+    let pipe = fill_pipe(&keys)?;
+    command.env(KEYS_FD, pipe.as_raw_fd().to_string());
+    Ok(HandedOver(Some(pipe)))
+}
+
 /// Makes a pipe that holds the keys, survives exec, and ends where they end.
 fn fill_pipe(found: &[(&str, &str)]) -> io::Result<OwnedFd> {
     let mut message = Zeroizing::new(Vec::with_capacity(BYTES_MAX));

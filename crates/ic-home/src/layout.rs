@@ -185,6 +185,11 @@ impl Home {
         self.session(id).join("grants.json")
     }
 
+    /// Returns the socket at which terminals come to the interface of a session's agent.
+    pub fn interface(&self, id: &SessionId) -> PathBuf {
+        self.session(id).join("interface.sock")
+    }
+
     /// Returns the file with what the person who runs a session said last.
     pub fn user_context(&self, id: &SessionId) -> PathBuf {
         self.session(id).join("user-context.json")

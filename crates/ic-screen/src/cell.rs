@@ -59,7 +59,8 @@ pub struct Cell {
 #[derive(Clone, Debug, Default)]
 pub struct Clusters {
     texts: Arc<Vec<Box<str>>>,
-    known: HashMap<Box<str>, u16>,
+    /// What stands in a place once another character stands over it, too.
+    known: HashMap<(u16, char), u16>,
     /// How often it was renewed.
     pub(crate) generation: u64,
 }
@@ -188,24 +189,25 @@ impl Clusters {
 
     /// Returns the number for what stands over a character once `mark` does too; `None` if there is no room.
     pub(crate) fn adding(&mut self, cell: &Cell, mark: char) -> Option<u16> {
-        let before = self.text(cell);
-        if CLUSTER_CHARS_MAX <= before.chars().count() + 1 {
-            return None;
-        }
-        let mut text = String::with_capacity(before.len() + 4);
-        text.push_str(before);
-        text.push(mark);
-        if let Some(known) = self.known.get(text.as_str()) {
+        self.following(cell.cluster, mark)
+    }
+
+    fn following(&mut self, before: u16, mark: char) -> Option<u16> {
+        if let Some(known) = self.known.get(&(before, mark)) {
             return Some(*known);
         }
-        if CLUSTERS_MAX <= self.texts.len() {
+        let at = usize::from(before).checked_sub(1);
+        let text = at.and_then(|at| self.texts.get(at)).map_or("", |text| &**text);
+        if CLUSTER_CHARS_MAX <= text.chars().count() + 1 || self.is_full() {
             return None;
         }
-        let text = text.into_boxed_str();
+        let mut longer = String::with_capacity(text.len() + 4);
+        longer.push_str(text);
+        longer.push(mark);
         let texts = Arc::make_mut(&mut self.texts);
-        texts.push(text.clone());
+        texts.push(longer.into_boxed_str());
         let number = u16::try_from(texts.len()).ok()?;
-        self.known.insert(text, number);
+        self.known.insert((before, mark), number);
         Some(number)
     }
 
@@ -217,16 +219,14 @@ impl Clusters {
     /// Keeps those that still stand somewhere, under other numbers.
     pub(crate) fn renew<'a>(&mut self, cells: impl Iterator<Item = &'a mut Cell>) {
         let mut renewed = Self { generation: self.generation + 1, ..Self::default() };
+        let mut moved: HashMap<u16, u16> = HashMap::new();
         for cell in cells.filter(|cell| cell.cluster != 0) {
-            let text: Box<str> = self.text(cell).into();
-            if let Some(known) = renewed.known.get(&text) {
-                cell.cluster = *known;
-                continue;
-            }
-            let texts = Arc::make_mut(&mut renewed.texts);
-            texts.push(text.clone());
-            cell.cluster = u16::try_from(texts.len()).unwrap_or(0);
-            renewed.known.insert(text, cell.cluster);
+            let number = moved.entry(cell.cluster).or_insert_with(|| {
+                // INVARIANT: each beginning of it had a number before, so all of them have room again.
+                let marks = self.text(cell).chars();
+                marks.fold(0, |before, mark| renewed.following(before, mark).unwrap_or(before))
+            });
+            cell.cluster = *number;
         }
         *self = renewed;
     }

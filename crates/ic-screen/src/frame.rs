@@ -56,11 +56,42 @@ impl Frame {
         frame
     }
 
-    /// Writes a row of ours, all of it; what has no room is cut.
-    pub fn put(&mut self, row: usize, spans: &[Span<'_>], rest: Style) {
-        let Some(cells) = self.rows.get_mut(row) else { return };
+    /// Replaces what `redact` replaces in a line, which goes on in the next row where a row is full.
+    ///
+    /// Such a line loses how it looks. What a program sets in a frame of its own, or broken with blanks, is
+    /// seen row by row.
+    pub fn redact(&mut self, redact: impl Fn(&str) -> String) {
+        let is_full = |row: &Vec<Cell>| row.last().is_some_and(|it| it.symbol() != ' ');
+        let mut from = 0;
+        while from < self.rows.len() {
+            let n_full = self.rows.iter().skip(from).take_while(|row| is_full(row)).count();
+            let to = (from + n_full + 1).min(self.rows.len());
+            let text: String = (from..to).map(|row| self.text(row)).collect();
+            let redacted = redact(&text);
+            if redacted != text {
+                let mut rest = redacted.as_str();
+                for row in from..to {
+                    let span = Span { text: rest, style: Style::default() };
+                    let n_bytes = self.put(row, &[span], Style::default());
+                    rest = rest.get(n_bytes..).unwrap_or_default();
+                }
+            }
+            from = to;
+        }
+    }
+
+    /// Leaves the terminal's own modes as they are, where nothing that is typed goes to the program.
+    #[must_use]
+    pub fn only_seen(mut self) -> Self {
+        self.modes = Modes { is_cursor_seen: self.modes.is_cursor_seen, ..Modes::default() };
+        self
+    }
+
+    /// Writes a row of ours, all of it; what has no room is cut. Returns how many bytes had room.
+    pub fn put(&mut self, row: usize, spans: &[Span<'_>], rest: Style) -> usize {
+        let Some(cells) = self.rows.get_mut(row) else { return 0 };
         cells.fill(Cell::blank(rest));
-        let mut column = 0;
+        let (mut column, mut n_bytes) = (0, 0);
         for (span, symbol) in
             spans.iter().flat_map(|span| span.text.chars().map(move |it| (span, it)))
         {
@@ -68,8 +99,9 @@ impl Frame {
             let Some(cell) = shown.or_else(|| Cell::of('?', span.style)) else { continue };
             let width = usize::from(cell.width());
             if self.size.columns < column + width {
-                return;
+                return n_bytes;
             }
+            n_bytes += symbol.len_utf8();
             if let Some(place) = cells.get_mut(column) {
                 *place = cell;
             }
@@ -80,6 +112,7 @@ impl Frame {
             }
             column += width;
         }
+        n_bytes
     }
 
     /// Shows the cursor somewhere.
@@ -114,5 +147,21 @@ impl Style {
     /// A style with a colour of the terminal's own.
     pub fn coloured(index: u8, flags: u8) -> Self {
         Self { ink: Colour::Indexed(index), flags, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_redacted_is_found_in_a_line_of_several_rows_and_what_stands_around_it_stays() {
+        let mut screen = Screen::new(Size::new(5, 10));
+        screen.feed("one\r\na key=SECR".as_bytes());
+        screen.feed("ET42 \u{6f22} z\r\nSECRET42\r\nlast".as_bytes());
+        let mut frame = Frame::of(&screen, Size::new(5, 10));
+        frame.redact(|text| text.replace("SECRET42", "[*]"));
+        let rows: Vec<String> = (0..5).map(|row| frame.text(row)).collect();
+        assert_eq!(rows, ["one", "a key=[*]", "\u{6f22} z", "[*]", "last"]);
     }
 }

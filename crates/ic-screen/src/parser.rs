@@ -261,7 +261,7 @@ impl Parser {
     }
 }
 
-/// Reads a character of two or three bytes that is there as a whole; anything else goes byte by byte.
+/// Reads a character of two to four bytes that is there as a whole; anything else goes byte by byte.
 fn whole_character(bytes: &[u8]) -> Option<(char, usize)> {
     let part = |at: usize| {
         let byte = *bytes.get(at)?;
@@ -271,6 +271,10 @@ fn whole_character(bytes: &[u8]) -> Option<(char, usize)> {
     let (value, least, n_bytes) = match first {
         0xc2..=0xdf => (u32::from(first & 0x1f) << 6 | part(1)?, 0x80, 2),
         0xe0..=0xef => (u32::from(first & 0x0f) << 12 | part(1)? << 6 | part(2)?, 0x800, 3),
+        0xf0..=0xf4 => {
+            let value = u32::from(first & 0x07) << 18 | part(1)? << 12 | part(2)? << 6 | part(3)?;
+            (value, 0x1_0000, 4)
+        }
         _ => return None,
     };
     Some((char::from_u32(value).filter(|_| least <= value)?, n_bytes))

@@ -2,7 +2,8 @@
 //!
 //! What is asked, and what an answer means, is decided in `ic_broker` and `ic_policy`.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ic_broker::{Attendance, Patience};
 use ic_escalation::{Desk, Ended, FileDesk, Numbers, Registered, Registry, SessionEntry};
@@ -28,12 +29,12 @@ pub enum Wait {
 ///
 /// Unlike somebody at a desk of the home they see the questions of this session only, so no other
 /// session counts on them.
-#[derive(Debug, Default)]
-pub struct Seat(Arc<()>);
+#[derive(Debug)]
+pub struct Seat(AtTerminal);
 
 /// Knows whether somebody sits at the terminal of a session.
 #[derive(Clone, Debug, Default)]
-pub struct AtTerminal(Weak<()>);
+pub struct AtTerminal(Arc<AtomicUsize>);
 
 /// A desk that is open, and the session in the list of those that run.
 #[derive(Debug)]
@@ -137,17 +138,35 @@ impl Wait {
     }
 }
 
+impl Default for Seat {
+    fn default() -> Self {
+        AtTerminal::default().sit()
+    }
+}
+
 impl Seat {
     /// Returns what knows whether somebody still sits here.
     pub fn at_terminal(&self) -> AtTerminal {
-        AtTerminal(Arc::downgrade(&self.0))
+        self.0.clone()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl AtTerminal {
+    /// Sits down, until what is returned is dropped.
+    pub fn sit(&self) -> Seat {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Seat(self.clone())
+    }
+
     /// Returns whether somebody sits there.
     pub fn is_somebody_there(&self) -> bool {
-        0 < self.0.strong_count()
+        0 < self.0.load(Ordering::Acquire)
     }
 }
 

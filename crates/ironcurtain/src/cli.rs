@@ -8,15 +8,16 @@ use clap::error::ErrorKind;
 use ic_home::Environment;
 use ic_trace::{Format, TraceError, TraceSpec};
 
+use crate::attached::Held;
 use crate::commands::{
-    AFTER_HELP, agents::AgentsCommand, approvals::ApprovalsCommand, audit::AuditCommand,
-    ca::CaCommand, cleanup::CleanupArgs, clients::ClientsCommand, compile_policy::CompileArgs,
-    completions::CompletionsArgs, config::ConfigCommand, customize_policy::CustomizeArgs,
-    demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, images::ImagesCommand,
-    listen::ListenArgs, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
-    mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs, servers::ServersCommand,
-    servers::annotate::AnnotateArgs, sessions::SessionsCommand, start::StartArgs,
-    status::StatusArgs, usage::UsageArgs,
+    AFTER_HELP, agents::AgentsCommand, approvals::ApprovalsCommand, attach::AttachArgs,
+    audit::AuditCommand, ca::CaCommand, cleanup::CleanupArgs, clients::ClientsCommand,
+    compile_policy::CompileArgs, completions::CompletionsArgs, config::ConfigCommand,
+    customize_policy::CustomizeArgs, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand,
+    images::ImagesCommand, listen::ListenArgs, man::ManArgs, mcp_server::McpServerCommand,
+    migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
+    servers::ServersCommand, servers::annotate::AnnotateArgs, sessions::SessionsCommand,
+    start::StartArgs, status::StatusArgs, usage::UsageArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -86,6 +87,14 @@ impl TraceArgs {
 }
 
 impl Cli {
+    /// Takes note of whether this process is to hold the session that it starts.
+    pub(crate) fn held(mut self, held: Option<Held>) -> Self {
+        if let Command::Start(args) = &mut self.command {
+            args.held = held;
+        }
+        self
+    }
+
     /// Reads the command line.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, UsageError> {
         Self::try_parse_from(words).map_err(|error| match error.kind() {
@@ -115,6 +124,7 @@ pub(crate) enum UsageError {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Start(StartArgs),
+    Attach(AttachArgs),
     Demo(DemoArgs),
     Run(RunArgs),
     Proxy(ProxyArgs),

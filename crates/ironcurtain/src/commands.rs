@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod approvals;
+pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod ca;
 pub(crate) mod cleanup;
@@ -97,6 +98,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match command {
         Command::Start(args) => start::run(&args, environment, screen),
+        Command::Attach(args) => attach::run(&args, environment, screen),
         Command::Demo(args) => demo::run(&args, environment, screen),
         Command::Run(args) => run::run(&args, environment, screen),
         Command::Proxy(args) => proxy::run(&args, environment, screen),

@@ -3,6 +3,7 @@
 //! No logic lives here; each command is a file in `commands/`.
 
 mod agents;
+mod attached;
 mod books;
 mod cli;
 mod commands;
@@ -76,9 +77,10 @@ fn main() -> ExitCode {
     }
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let held = attached::Held::take(&mut words);
     let cli = match cli::Cli::read(&words) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.held(held),
         Err(error) => return screen.usage(&error),
     };
     // If there are keys in the environment, this starts the program again without them.

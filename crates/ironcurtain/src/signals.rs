@@ -20,6 +20,15 @@ pub(crate) struct Signals {
     hangup: Signal,
 }
 
+/// What we are asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Asked {
+    /// To end.
+    Terminate,
+    /// The terminal was closed.
+    HangUp,
+}
+
 impl Signals {
     /// Listens from now on; must be called within the runtime that is to wait for them.
     pub(crate) fn listen() -> Result<Self, Failure> {
@@ -52,6 +61,15 @@ impl Signals {
             }
         });
         Ok(self)
+    }
+
+    /// Waits for any of them, and says what is asked.
+    pub(crate) async fn which(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.interrupt.recv() => Asked::Terminate,
+            _ = self.terminate.recv() => Asked::Terminate,
+            _ = self.hangup.recv() => Asked::HangUp,
+        }
     }
 
     /// Waits for any of them.

@@ -22,7 +22,7 @@ mod telling;
 mod tty;
 mod turn;
 
-pub(crate) use agent_screen::{AgentScreen, Framing};
+pub(crate) use agent_screen::{AgentScreen, Framing, Recording, Seen, create_recording};
 pub(crate) use banner::{Asking, Banner, Place};
 pub(crate) use choice::{Choice, choose_one};
 pub(crate) use console::{Below, Console, moment};
@@ -32,7 +32,7 @@ pub(crate) use held::Held;
 pub(crate) use onlooker::{Onlooker, Script, Seat};
 pub(crate) use paint::{Paint, Tone};
 pub(crate) use piped::{Lines, Next};
-pub(crate) use raw::restore;
+pub(crate) use raw::{RawMode, agents_screen, restore, titled};
 pub(crate) use repl::{Left, Repl, Scene, Setting, Total};
 pub(crate) use stage::{Echo, Room, Row, Stage, room};
 pub(crate) use tty::Tty;

@@ -107,6 +107,7 @@ const RESERVED: [Reserved; 11] = [
             "crates/ic-model/src/provider/key.rs",
             "crates/ic-backend/src/aids/credential.rs",
             "crates/ic-backend/src/server/remote/headers.rs",
+            "crates/ic-home/src/hand_over.rs",
         ],
         tests: Tests::Bound,
     },

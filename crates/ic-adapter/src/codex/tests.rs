@@ -101,3 +101,32 @@ fn recorded_faults_are_told_apart() {
         assert_eq!(fault.kind, kind, "{fault}");
     }
 }
+
+#[test]
+fn its_interface_has_the_same_settings_and_the_task_as_one_word_that_is_no_option() {
+    let bridge = ["/usr/bin/ironcurtain", "agent-bridge", "8701"].map(str::to_owned);
+    let stage = Stage {
+        workspace: "/w",
+        home: "/h",
+        shown: "/s",
+        bridge: &bridge,
+        provider: Provider::OpenAi,
+        model: Some("gpt-5"),
+        fake_key: "sk-fake",
+        call_max: Duration::from_mins(6),
+        orientation: "You are caged.",
+        goes_on: false,
+    };
+    let task = "--yolo \"$(rm -rf /)\"";
+    let shown = Codex.interface(&stage, Some(task)).unwrap().arguments;
+    let beginning = ["--no-daemon", "--dangerously-bypass-approvals-and-sandbox", "-c"];
+    assert_eq!(shown[..3], beginning);
+    assert_eq!(shown[shown.len() - 2..], ["--", task]);
+    let settings = |arguments: &[String]| -> Vec<String> {
+        arguments.iter().filter(|it| it.contains('=')).cloned().collect()
+    };
+    assert_eq!(settings(&shown), settings(&Codex.turn(&stage, "x").arguments));
+    let going_on = Codex.interface(&Stage { goes_on: true, ..stage }, None).unwrap().arguments;
+    assert_eq!(going_on[..2], ["resume", "--last"]);
+    assert!(!going_on.contains(&"--".to_owned()));
+}

@@ -37,6 +37,19 @@ fn a_turn_has_its_settings_in_a_variable_and_the_message_on_standard_input() {
 }
 
 #[test]
+fn its_interface_has_the_same_settings_and_the_task_as_one_word() {
+    let bridge = ["/usr/bin/ironcurtain", "agent-bridge", "8701"].map(str::to_owned);
+    let task = "--continue \"$(rm -rf /)\"";
+    let shown = OpenCode.interface(&stage(&bridge, Some("claude-opus-5")), Some(task)).unwrap();
+    let prompt = format!("--prompt={task}");
+    assert_eq!(shown.arguments, ["--pure", "--model=anthropic/claude-opus-5", &prompt]);
+    let turn = OpenCode.turn(&stage(&bridge, Some("claude-opus-5")), "x");
+    assert_eq!(shown.environment, turn.environment);
+    let going_on = OpenCode.interface(&Stage { goes_on: true, ..stage(&bridge, None) }, None);
+    assert_eq!(going_on.unwrap().arguments, ["--pure", "--continue"]);
+}
+
+#[test]
 fn a_recorded_answer_is_read() {
     let recorded = include_str!("recorded/answered.jsonl");
     let said: Vec<Said> = recorded.lines().flat_map(|it| OpenCode.read(it)).collect();

@@ -53,6 +53,7 @@ pub(crate) fn container(script: &str, mounts: Vec<Mount>) -> Container {
         directory: "/tmp".to_owned(),
         mounts,
         limits: limits(),
+        is_at_terminal: false,
     }
 }
 

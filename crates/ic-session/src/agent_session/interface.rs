@@ -12,10 +12,10 @@ use std::ffi::OsString;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use ic_backend::agent_terminal::AgentTerminal;
 use ic_backend::{AgentCage, CagedAtTerminal, CagedProgram};
 use ic_confine::{
-    EXIT_EXCESS, EXIT_FULL, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, EXIT_TOO_MANY, HostTerminal,
-    TerminalSize,
+    EXIT_EXCESS, EXIT_FULL, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, EXIT_TOO_MANY, TerminalSize,
 };
 use ic_model::{AssistantBlock, Message, UserBlock};
 use ic_store::Moment;
@@ -104,6 +104,11 @@ impl AgentSession {
         event.insert("dropped", dropped);
         // A log that cannot be written to lets no further call through.
         self.shared.broker.record_event(event).ok();
+    }
+
+    /// Returns a text as the log would keep it: without secrets.
+    pub fn redacted(&self, text: &str) -> String {
+        self.shared.redactor.text(text).into_owned()
     }
 
     /// Runs the agent's own interface to its end, or until it is cut.
@@ -249,7 +254,7 @@ impl Shared {
 /// Passes on what the agent writes until nobody has its terminal any more.
 ///
 /// Where nobody draws any more it is read all the same, so that the agent can end.
-async fn draw(terminal: &HostTerminal, output: mpsc::Sender<Vec<u8>>) {
+async fn draw(terminal: &AgentTerminal, output: mpsc::Sender<Vec<u8>>) {
     let mut buffer = vec![0; OUTPUT_BYTES_MAX];
     while let Ok(n_bytes @ 1..) = terminal.read(&mut buffer).await {
         let bytes = buffer.get(..n_bytes).unwrap_or_default().to_vec();
@@ -258,10 +263,10 @@ async fn draw(terminal: &HostTerminal, output: mpsc::Sender<Vec<u8>>) {
 }
 
 /// Passes on what is typed, in order, and sizes.
-async fn type_at(terminal: &HostTerminal, mut input: mpsc::Receiver<ToAgent>) {
+async fn type_at(terminal: &AgentTerminal, mut input: mpsc::Receiver<ToAgent>) {
     while let Some(to_agent) = input.recv().await {
         match to_agent {
-            ToAgent::Resized(size) => drop(terminal.resize(size)),
+            ToAgent::Resized(size) => drop(terminal.resize(size).await),
             ToAgent::Typed(bytes) => {
                 let mut rest = bytes.as_slice();
                 while !rest.is_empty() {

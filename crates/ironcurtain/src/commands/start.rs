@@ -38,6 +38,7 @@ use ic_types::{SessionId, SessionName};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+use crate::attached::Held;
 use crate::commands::config::home;
 use crate::commands::{Exit, agents};
 use crate::error::Failure;
@@ -125,11 +126,17 @@ pub(crate) struct StartArgs {
     /// Show the agent's own full-screen interface at this terminal
     ///
     /// Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says when a call
-    /// waits for approval, and Ctrl-] shows the question, whatever the agent draws. Ctrl-\ twice within a
-    /// second ends the session. Without `--agent` it is the agent of `agent.default`. The exit code is
+    /// waits for approval, and Ctrl-] shows the question, whatever the agent draws. Ctrl-\ and then d leaves
+    /// the session running, as does a terminal that is closed, and `ironcurtain attach` comes back to it.
+    /// Ctrl-\ twice within a second ends the session. Without `--agent` it is the agent of `agent.default`. The exit code is
     /// the agent's. After `kill -9` the terminal may stay as it was; `reset` or `stty sane` help.
     #[arg(long, conflicts_with_all = ["json", "repo"])]
     pty: bool,
+    /// Record what the agent's interface shows in a new file, as an asciicast, without secrets
+    ///
+    /// What you type is recorded as far as the agent shows it; questions are not in it.
+    #[arg(long, value_name = "FILE", requires = "pty")]
+    record: Option<PathBuf>,
     /// Let calls that need approval wait for an answer even if no approver is connected
     #[arg(long)]
     wait: bool,
@@ -141,6 +148,9 @@ pub(crate) struct StartArgs {
     /// (`escalationId`), `answer` (`text`), `budget` (`spent`). Errors go to standard error, and the exit code is the same as without it.
     #[arg(long, requires = "task")]
     json: bool,
+    /// Whether this process is to hold the session while terminals come and go.
+    #[arg(skip)]
+    pub(crate) held: Option<Held>,
 }
 
 /// Runs the command.
@@ -168,17 +178,24 @@ pub(crate) fn run(
     let Some(actor) = Actor::choose(adapter, args, environment, &runtime, screen)? else {
         return Ok(Exit::Cancelled);
     };
-    if task.is_none() && resumed.is_none() && actor.is_without_key() {
+    if task.is_none() && resumed.is_none() && actor.is_without_key() && args.held.is_none() {
         greeting::greet_once(environment, &runtime, screen)?;
     }
-    let workspace = match args.is_place_open(resumed.as_ref()) {
-        false => workspace,
-        true => match here::choose(args.json, environment, &runtime, screen)? {
-            here::Chosen::Here(directory) => Some(directory),
-            here::Chosen::Sandbox => None,
-            here::Chosen::Cancelled => return Ok(Exit::Cancelled),
-        },
+    let is_open = args.is_place_open(resumed.as_ref());
+    let chosen = match is_open {
+        false => here::Chosen::Sandbox,
+        true => args.choose_place(environment, &runtime, screen)?,
     };
+    let chosen = match chosen {
+        here::Chosen::Here(directory) => Some(directory),
+        here::Chosen::Sandbox => None,
+        here::Chosen::Cancelled => return Ok(Exit::Cancelled),
+    };
+    if args.pty && args.held.is_none() {
+        let held = if chosen.is_some() { Held::Here } else { Held::AsSaid };
+        return interface::begin(held, environment, &runtime, screen);
+    }
+    let workspace = if is_open { chosen } else { workspace };
     let session = SessionWanted {
         wanted: Wanted {
             policy: args.policy.clone(),
@@ -201,12 +218,7 @@ pub(crate) fn run(
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
-    let errand = Errand {
-        task: task.as_deref(),
-        repo: args.repo.as_deref(),
-        json: args.json,
-        is_pty: args.pty,
-    };
+    let errand = args.errand(task.as_deref());
     let ended = match actor {
         Actor::BuiltIn(thinker) => {
             runtime.block_on(run_session(errand, thinker, session, environment, screen))
@@ -254,6 +266,7 @@ impl Actor {
             model,
             is_code_mode: args.code_mode,
             is_scripted: args.json,
+            is_told: args.held.is_none(),
             backend: args.backend,
         };
         let chosen = agent::Chosen::find(&wanted, environment, runtime, screen)?;
@@ -290,6 +303,8 @@ struct Errand<'a> {
     json: bool,
     /// Whether the agent's own interface is shown.
     is_pty: bool,
+    /// The file in which that is recorded.
+    record: Option<&'a Path>,
 }
 
 async fn run_session(
@@ -422,6 +437,31 @@ impl StartArgs {
             return Err(Failure::usage("the task is empty").with_hint("say what to do"));
         }
         Ok(task)
+    }
+
+    /// Returns what the session is for.
+    fn errand<'a>(&'a self, task: Option<&'a str>) -> Errand<'a> {
+        Errand {
+            task,
+            repo: self.repo.as_deref(),
+            json: self.json,
+            is_pty: self.pty,
+            record: self.record.as_deref(),
+        }
+    }
+
+    /// Finds out where the agent is to work if nothing says so; whoever holds a session asks nobody.
+    fn choose_place(
+        &self,
+        environment: &Environment,
+        runtime: &Runtime,
+        screen: &mut Screen,
+    ) -> Result<here::Chosen, Failure> {
+        match self.held {
+            Some(Held::AsSaid) => Ok(here::Chosen::Sandbox),
+            Some(Held::Here) => here::directory(environment).map(here::Chosen::Here),
+            None => here::choose(self.json, environment, runtime, screen),
+        }
     }
 
     /// Returns whether nothing says where the agent is to work.

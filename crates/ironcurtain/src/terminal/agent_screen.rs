@@ -1,70 +1,62 @@
-//! An agent's own interface on the person's terminal, with a row of ours below it.
+//! An agent's own interface on the terminals that come and go, with a row of ours below it.
 //!
 //! ```text
-//! agent ─Link─▶ Screen (a model) ─Frame─▶ Painter ─▶ the terminal
+//! agent ─Link─▶ Screen (a model) ─Frame─▶ Viewer, with its Painter ─▶ a terminal
 //! keyboard ─Input─▶ keys, pastes, mouse ─Link─▶ agent
-//!                └▶ Control-] ─▶ the question, over the whole screen, with the one dialog of the product
+//!                ├▶ Control-] ─▶ the question, over the whole screen, with the one dialog of the product
+//!                └▶ Control-\, then d ─▶ the terminal is let go, and the agent goes on
 //! ```
 //!
-//! No byte of the agent's reaches the terminal as such (decision 50). While a question stands there nothing
-//! that is typed reaches the agent, and nothing of the agent is drawn.
+//! No byte of the agent's reaches a terminal as such (decision 50). While a question stands there nothing
+//! that is typed reaches the agent, and nothing of the agent is drawn. Without a terminal the model goes on,
+//! so that the next one shows what stands there (decision 62).
 
 mod deciding;
+mod drawing;
+mod recording;
+mod seats;
 mod typing;
+mod viewer;
 
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ic_escalation::{Pending, display};
-use ic_screen::screen::Known;
-use ic_screen::{Bar, Dropped, Frame, Input, Painter, Ring, Screen as Model, Size};
-use ic_session::{Event, Link, News, Questions, SessionError, Shown, TerminalSize, ToAgent};
+use ic_escalation::Pending;
+use ic_screen::{Dropped, Input, Ring, Screen as Model, Size};
+use ic_session::{Event, Link, News, Questions, Seat, SessionError, Shown, TerminalSize, ToAgent};
 use ic_terminal::Decoder;
 use ic_types::EscalationId;
-use rustix::termios::tcgetwinsize;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::deciding::Over;
+use self::drawing::Drawing;
+pub(crate) use self::recording::{Recording, create as create_recording};
+use self::seats::{Seated, Seats};
 use super::banner::{Banner, Place};
 use super::console::{BELL, moment};
-use super::full::title;
 use super::paint::Tone;
-use super::raw::{self, RawMode};
-use super::tty::Tty;
+use crate::attached::{Door, Line, Visitor};
 use crate::error::Failure;
 use crate::own_policy::always::Always;
-use crate::screen::Screen;
 use crate::signals::Signals;
 
 /// How long what is said stands in the row.
 const SAID_FOR: Duration = Duration::from_secs(6);
-/// How soon after a drawing the next one comes, while the agent goes on writing.
-const DRAW_EVERY: Duration = Duration::from_millis(8);
-/// How long an agent may ask not to be drawn.
-const HELD_MAX: Duration = Duration::from_millis(150);
 /// How much of the agent is taken in before the keyboard is looked at again.
 const FEED_BYTES_MAX: usize = 4 << 10;
 /// How many notices are kept for the end.
 const NOTICES_MAX: usize = 100;
-/// How large a terminal is taken to be that does not say so.
-const SIZE_USUAL: Size = Size { rows: 24, columns: 80 };
 /// The rows that are ours.
 const ROWS_KEPT: usize = 1;
 
-/// A terminal on which an agent's interface is drawn.
+/// The terminals on which an agent's interface is drawn.
 pub(crate) struct AgentScreen<'a> {
-    terminal: Tty,
-    handle: OwnedFd,
-    raw: Option<RawMode>,
-    screen: &'a mut Screen,
+    seats: Seats,
     questions: &'a Questions,
     events: broadcast::Receiver<Event>,
     link: Link,
     model: Model,
-    painter: Painter,
     input: Input,
     ring: Ring,
     /// What the agent wrote that is not in the model yet.
@@ -72,7 +64,7 @@ pub(crate) struct AgentScreen<'a> {
     banner: Banner,
     decoder: Decoder,
     escape_at: Option<Instant>,
-    /// How large the whole terminal is.
+    /// How large the whole terminal is, or was while there was one.
     size: Size,
     start: Instant,
     drawing: Drawing,
@@ -80,23 +72,15 @@ pub(crate) struct AgentScreen<'a> {
     waiting: Vec<Pending>,
     rung: Option<EscalationId>,
     is_deciding: bool,
+    /// Whether the question was drawn and the terminal has not taken all of it yet.
+    is_question_on_its_way: bool,
     /// What stands in the row if nothing waits and nothing is said.
     usual: String,
     said: Option<(String, Instant)>,
     notices: Vec<String>,
+    recording: Option<Recording<'a>>,
     cut: CancellationToken,
     was_signalled: bool,
-    /// Whether the terminal has gone.
-    is_gone: bool,
-}
-
-/// When it is drawn.
-#[derive(Debug, Default)]
-struct Drawing {
-    is_due: bool,
-    last: Option<Instant>,
-    /// Since when the agent asks not to be drawn.
-    held_since: Option<Instant>,
 }
 
 /// What an agent's interface is shown with.
@@ -106,6 +90,8 @@ pub(crate) struct Framing<'a> {
     pub(crate) always: Always,
     /// What stands in the row below if nothing waits.
     pub(crate) usual: String,
+    /// What the agent's screen is recorded in, if it is.
+    pub(crate) recording: Option<Recording<'a>>,
 }
 
 /// What was seen of an agent's interface.
@@ -119,50 +105,45 @@ pub(crate) struct Seen {
     pub(crate) notices: Vec<String>,
     /// Whether somebody asked this program to end.
     pub(crate) was_signalled: bool,
+    /// What the person is told more through, if a terminal was there at the end.
+    pub(crate) line: Option<Line>,
 }
 
 /// Something that happened.
 enum Happening {
     Signalled,
-    Bytes(Vec<u8>),
+    Seated(Seated),
     InputWaited,
     EscapeAlone,
     Event(Result<Event, RecvError>),
     Output(Option<Vec<u8>>),
     Fed,
     Wake,
-    Resized,
-    Continued,
     Draw,
     Ended(Result<Shown, SessionError>),
 }
 
 impl<'a> AgentScreen<'a> {
-    /// Takes the terminal.
-    pub(crate) fn take(
-        terminal: Tty,
+    /// Shows the interface at the first terminal, and at those that come through the door.
+    pub(crate) fn open(
+        (first, door, seat): (Visitor, Door, Seat),
         framing: Framing<'a>,
         link: Link,
-        screen: &'a mut Screen,
     ) -> Result<Self, Failure> {
-        let unusable = |source| Failure::environment("cannot use the terminal").with_source(source);
-        let handle = terminal.handle().map_err(unusable)?;
-        let raw = RawMode::enter(&handle).map_err(unusable)?;
-        raw::agents_screen();
-        let size = size_of(&handle);
+        let mut seats = Seats::new(door, seat);
+        seats.take_in(first);
+        let first = seats.attached.as_ref();
+        let gone = || Failure::environment("the terminal has gone");
+        let size = first.map(viewer::Viewer::size).ok_or_else(gone)?;
         let mut banner = Banner::new();
-        let Framing { news, questions, always, usual } = framing;
+        let Framing { news, questions, always, usual, recording } = framing;
         banner.offer_always(Some(always));
         Ok(Self {
-            terminal,
-            handle,
-            raw: Some(raw),
-            screen,
+            seats,
             questions,
             events: news.subscribe(),
             link,
             model: Model::new(inner(size)),
-            painter: Painter::default(),
             input: Input::default(),
             ring: Ring::default(),
             unfed: Vec::new(),
@@ -171,16 +152,17 @@ impl<'a> AgentScreen<'a> {
             escape_at: None,
             size,
             start: Instant::now(),
-            drawing: Drawing { is_due: true, ..Drawing::default() },
+            drawing: Drawing::default(),
             waiting: Vec::new(),
             rung: None,
             is_deciding: false,
+            is_question_on_its_way: false,
             usual,
             said: None,
             notices: Vec::new(),
+            recording,
             cut: CancellationToken::new(),
             was_signalled: false,
-            is_gone: false,
         })
     }
 
@@ -195,19 +177,12 @@ impl<'a> AgentScreen<'a> {
         work: impl Future<Output = Result<Shown, SessionError>>,
         signals: &mut Signals,
         cut: CancellationToken,
-    ) -> Result<(Result<Shown, SessionError>, Seen), Failure> {
+    ) -> (Result<Shown, SessionError>, Seen) {
         self.cut = cut;
-        let listen = |kind| {
-            signal(kind).map_err(|source| {
-                Failure::environment("cannot wait for signals").with_source(source)
-            })
-        };
-        let mut resized = listen(SignalKind::window_change())?;
-        let mut continued = listen(SignalKind::from_raw(signal_hook::consts::SIGCONT))?;
         let mut work = std::pin::pin!(work);
         let ended = loop {
             self.draw_in_time();
-            let happening = self.next(work.as_mut(), signals, (&mut resized, &mut continued)).await;
+            let happening = self.next(work.as_mut(), signals).await;
             match happening {
                 Happening::Ended(ended) => break ended,
                 other => self.on(other),
@@ -221,19 +196,24 @@ impl<'a> AgentScreen<'a> {
         while let Ok(bytes) = self.link.output.try_recv() {
             self.model.feed(&bytes);
         }
-        title(0);
-        self.raw = None;
-        let Self { model, notices, was_signalled, .. } = self;
+        let Self { model, mut notices, was_signalled, mut seats, recording, .. } = self;
+        if let Some(mut recording) = recording {
+            recording.draw(&model);
+            notices.extend(recording.fault());
+        }
+        if let Some(viewer) = &mut seats.attached {
+            viewer.title(0);
+        }
+        let line = seats.end();
         let rows = (0..model.size().rows).map(|row| model.text(row));
         let last = rows.filter(|row| !row.trim().is_empty()).collect();
-        Ok((ended, Seen { dropped: model.dropped(), last, notices, was_signalled }))
+        (ended, Seen { dropped: model.dropped(), last, notices, was_signalled, line })
     }
 
     async fn next(
         &mut self,
         work: std::pin::Pin<&mut impl Future<Output = Result<Shown, SessionError>>>,
         signals: &mut Signals,
-        (resized, continued): (&mut Signal, &mut Signal),
     ) -> Happening {
         let input_at = self.input.waits_until().map(|at| self.start + at);
         let wakes_at = self.banner.wakes_at().filter(|_| self.is_deciding);
@@ -242,12 +222,10 @@ impl<'a> AgentScreen<'a> {
         tokio::select! {
             biased;
             () = signals.any() => Happening::Signalled,
-            bytes = self.terminal.bytes(), if !self.is_gone => Happening::Bytes(bytes),
+            seated = self.seats.next() => Happening::Seated(seated),
             () = moment(input_at) => Happening::InputWaited,
             () = moment(self.escape_at) => Happening::EscapeAlone,
             event = self.events.recv() => Happening::Event(event),
-            _ = resized.recv() => Happening::Resized,
-            _ = continued.recv() => Happening::Continued,
             () = moment(wakes_at) => Happening::Wake,
             () = moment(draw_at) => Happening::Draw,
             // Whoever serves the agent gets its turn in between.
@@ -263,15 +241,7 @@ impl<'a> AgentScreen<'a> {
                 self.was_signalled = true;
                 self.cut.cancel();
             }
-            Happening::Bytes(bytes) if bytes.is_empty() => {
-                // The terminal has gone, and with it the person. Its end can be read for ever, so it is not any more.
-                self.is_gone = true;
-                self.terminal.leave_seat();
-                self.was_signalled = true;
-                self.cut.cancel();
-            }
-            Happening::Bytes(bytes) if self.is_deciding => self.on_answer(&bytes),
-            Happening::Bytes(bytes) => self.on_typed(&bytes),
+            Happening::Seated(seated) => self.on_seated(seated),
             Happening::InputWaited => {
                 let pieces = self.input.wait(self.start.elapsed());
                 self.on_pieces(pieces);
@@ -284,17 +254,6 @@ impl<'a> AgentScreen<'a> {
             Happening::Output(None) => self.link.output.close(),
             Happening::Fed => self.feed(),
             Happening::Wake => self.with_banner(Banner::wake),
-            Happening::Resized => self.drawing.is_due = true,
-            Happening::Continued => {
-                if self.raw.is_some() {
-                    // A terminal that cannot be taken again is one that cannot be read either.
-                    RawMode::again(&self.handle).ok();
-                    raw::agents_screen();
-                }
-                self.painter.forget();
-                self.banner.disturbed();
-                self.drawing.is_due = true;
-            }
             Happening::Draw => {
                 self.model.release();
                 self.drawing.held_since = None;
@@ -315,7 +274,7 @@ impl<'a> AgentScreen<'a> {
             self.send(answers);
         }
         if self.model.take_bell() && !self.is_deciding {
-            self.screen.send(BELL);
+            self.send_to_person(BELL);
         }
         self.drawing.held_since = match (self.model.is_held(), self.drawing.held_since) {
             (true, before) => before.or_else(|| Some(Instant::now())),
@@ -358,15 +317,23 @@ impl<'a> AgentScreen<'a> {
     /// Looks at what waits, and calls the person if there is something new.
     fn look(&mut self) {
         self.waiting = self.questions.pending();
-        title(self.waiting.len());
+        if let Some(viewer) = &mut self.seats.attached {
+            viewer.title(self.waiting.len());
+        }
         let last = self.waiting.last().map(|it| it.request().escalation.clone());
         if last.is_some() && last != self.rung {
-            self.screen.send(BELL);
+            self.send_to_person(BELL);
             self.rung = last;
         }
         self.with_banner(Banner::recheck);
         self.leave_question_if_answered();
         self.drawing.is_due = true;
+    }
+
+    fn send_to_person(&mut self, text: &str) {
+        if let Some(viewer) = &mut self.seats.attached {
+            viewer.send(text);
+        }
     }
 
     /// Says something in the row for a while.
@@ -376,7 +343,7 @@ impl<'a> AgentScreen<'a> {
     }
 
     fn with_banner(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
-        let mut stage = Over::of(&self.handle, self.size, &self.banner);
+        let mut stage = Over::of(self.seats.attached.as_ref(), self.size, &self.banner);
         act(&mut self.banner, &mut Place { questions: self.questions, stage: &mut stage });
         let said = stage.said;
         let worst = said.iter().find(|(tone, _)| *tone == Tone::Bad).or(said.last());
@@ -391,94 +358,6 @@ impl<'a> AgentScreen<'a> {
         if self.link.input.try_send(ToAgent::Typed(bytes)).is_err() {
             self.say("The agent does not read what you type; it was dropped.");
         }
-    }
-}
-
-/// What is drawn, and when.
-impl AgentScreen<'_> {
-    /// Returns when something is drawn with nothing happening before.
-    fn draw_at(&self) -> Option<Instant> {
-        let said_until = self.said.as_ref().map(|(_, until)| *until);
-        if !self.drawing.is_due {
-            return said_until;
-        }
-        let next = self.drawing.last.map_or(self.start, |last| last + DRAW_EVERY);
-        Some(self.drawing.held_since.map_or(next, |since| next.max(since + HELD_MAX)))
-    }
-
-    /// Draws if it is time; a question is drawn at once, whatever happened.
-    fn draw_in_time(&mut self) {
-        let is_held = self.model.is_held() && !self.is_deciding;
-        let is_early =
-            self.drawing.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) && !self.is_deciding;
-        if self.drawing.is_due && !is_held && !is_early {
-            self.draw();
-        }
-    }
-
-    fn draw(&mut self) {
-        self.fit();
-        if self.said.as_ref().is_some_and(|(_, until)| *until <= Instant::now()) {
-            self.said = None;
-        }
-        let frame = if self.is_deciding {
-            self.question()
-        } else {
-            // SECURITY: what is not on the screen is not answered; it is drawn again when it is seen again.
-            self.banner.disturbed();
-            self.interface()
-        };
-        let sent = self.painter.paint(frame);
-        if !sent.is_empty() {
-            self.screen.send(&sent);
-        }
-        if self.is_deciding {
-            self.banner.drawn();
-        }
-        (self.drawing.is_due, self.drawing.last) = (false, Some(Instant::now()));
-    }
-
-    /// Takes note of the size of the terminal.
-    fn fit(&mut self) {
-        let size = size_of(&self.handle);
-        if size == self.size {
-            return;
-        }
-        self.size = size;
-        self.model.resize(inner(size));
-        // What a terminal makes of rows that no longer fit is anybody's guess.
-        self.painter.forget();
-        let resized = ToAgent::Resized(self.agent_size());
-        if self.link.input.try_send(resized).is_err() {
-            self.say("The agent does not read, so it does not know the new size of the window.");
-        }
-    }
-
-    /// Draws the agent's screen, and the row below it.
-    fn interface(&self) -> Frame {
-        let mut frame = Frame::of(&self.model, self.size);
-        let first = self.waiting.first().map(|it| display::summary(it.request()));
-        let said = self.said.as_ref().map(|(text, _)| text.as_str());
-        let n_waiting = self.waiting.len();
-        let about = first.as_deref().or(said).unwrap_or(&self.usual);
-        Bar { n_waiting, about }.put(&mut frame, self.size.rows - ROWS_KEPT);
-        frame
-    }
-
-    /// Takes note of what the terminal says of itself.
-    fn know(&mut self, known: Known) {
-        self.painter.has_keyboard(known.has_keyboard);
-        self.model.know(known);
-    }
-}
-
-/// Returns how large a terminal is.
-fn size_of(terminal: &OwnedFd) -> Size {
-    match tcgetwinsize(terminal) {
-        Ok(size) if 0 < size.ws_row && 0 < size.ws_col => {
-            Size::new(size.ws_row.into(), size.ws_col.into())
-        }
-        Ok(_) | Err(_) => SIZE_USUAL,
     }
 }
 

@@ -241,10 +241,15 @@ impl<'a> FullScreen<'a> {
 
 /// Says in the title of the window how many requests wait.
 pub(crate) fn title(n_waiting: usize) {
+    raw::title(title_of(n_waiting).as_deref());
+}
+
+/// Returns the title of the window while so many requests wait.
+pub(super) fn title_of(n_waiting: usize) -> Option<String> {
     match n_waiting {
-        0 => raw::title(None),
-        1 => raw::title(Some("(1) ironcurtain: a request waits")),
-        n => raw::title(Some(&format!("({n}) ironcurtain: {n} requests wait"))),
+        0 => None,
+        1 => Some("(1) ironcurtain: a request waits".to_owned()),
+        n => Some(format!("({n}) ironcurtain: {n} requests wait")),
     }
 }
 

@@ -16,15 +16,15 @@ use rustix::termios::{
 /// What is pasted comes between marks.
 const ENTER: &str = "\x1b[?2004h";
 /// Pastes as before, lines broken, the cursor seen, no ink.
-const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m";
+pub(super) const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m";
 
 /// A screen of its own, which leaves the one before as it was, and on which presses of a mouse are told.
 const FULL_ENTER: &str = "\x1b[?1049h\x1b[?1000h\x1b[?1006h";
 const FULL_LEAVE: &str = "\x1b[?1006l\x1b[?1000l\x1b[?1049l";
 
 /// The title of the window is kept, and comes back.
-const TITLE_KEEP: &str = "\x1b[22;2t";
-const TITLE_BACK: &str = "\x1b]2;\x07\x1b[23;2t";
+pub(super) const TITLE_KEEP: &str = "\x1b[22;2t";
+pub(super) const TITLE_BACK: &str = "\x1b]2;\x07\x1b[23;2t";
 
 /// The terminal as it was, while it is not: a process has one, and a panic cannot be told which.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
@@ -122,11 +122,19 @@ pub(super) fn full_screen() {
 }
 
 /// Shows a screen that is drawn for an agent, until the terminal is given back.
-pub(super) fn agents_screen() {
+pub(crate) fn agents_screen() {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = before.as_mut() {
         before.is_agents = true;
         rustix::io::write(&before.terminal, ic_screen::paint::ENTER.as_bytes()).ok();
+    }
+}
+
+/// Takes note of whether somebody else has kept the title of the window and put another one there.
+pub(crate) fn titled(is_titled: bool) {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = before.as_mut() {
+        before.is_titled = is_titled;
     }
 }
 

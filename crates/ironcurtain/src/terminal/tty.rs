@@ -53,13 +53,8 @@ impl Tty {
         }
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let terminal = rustix::fs::open(TERMINAL, flags, Mode::empty()).ok()?;
-        #[expect(
-            deprecated,
-            reason = "only a handle that is closed behind its back is a danger here, and this one is \
-                      owned; what replaces this is unsafe"
-        )]
-        let terminal = AsyncFd::with_interest(terminal, Interest::READABLE);
-        Some(Self { terminal: terminal.ok()?, is_within_line: false, seat: Some(Seat::default()) })
+        let terminal = waited_for(terminal, Interest::READABLE).ok()?;
+        Some(Self { terminal, is_within_line: false, seat: Some(Seat::default()) })
     }
 
     /// Returns whether single keys can be read and rows drawn here, without taking the terminal from others.
@@ -129,6 +124,17 @@ impl Tty {
             false => Typed::Line(String::from_utf8_lossy(bytes).trim().to_owned()),
         }
     }
+}
+
+/// Returns a terminal that can be waited for.
+pub(super) fn waited_for(terminal: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    #[expect(
+        deprecated,
+        reason = "only a handle that is closed behind its back is a danger here, and this one is \
+                  owned; what replaces this is unsafe"
+    )]
+    let waited_for = AsyncFd::with_interest(terminal, interest);
+    waited_for
 }
 
 /// Returns whether a stream is the terminal at which answers are typed.

@@ -3,6 +3,7 @@
 //! The packages come from `scripts/test-packages`; where they are missing these tests say so and do nothing,
 //! except in CI.
 
+mod attaching;
 mod attempts;
 mod contained;
 mod edited;

@@ -2,7 +2,8 @@
 //!
 //! How the agent is run is known in `ic_adapter`, and how its session goes in `ic_session`.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use ic_model::Cost;
 use ic_opening::thinker::key;
 use ic_opening::{Opened, SessionWanted};
 use ic_session::{
-    AgentParts, AgentSession, Attended as _, GateNews, News, SessionHandle as _, SessionKind,
+    AgentParts, AgentSession, Attended as _, GateNews, News, Seat, SessionHandle as _, SessionKind,
 };
 use ic_store::Metadata;
 use ic_types::{AbsolutePath, ModelId, Provider};
@@ -28,17 +29,19 @@ use tokio_util::task::TaskTracker;
 
 use super::conversation::Surroundings;
 use super::held::{Held, Programs};
+use super::interface::Interface;
 use super::repository::{self, Came};
 use super::{Attendance, Errand, attend, failed, interface, offer, open, resume, summarise};
 use crate::agents::{self, InstalledAgent};
+use crate::attached::holding::leave_terminal;
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::commands::mitm::{open_gate, way};
 use crate::error::Failure;
 use crate::ledger;
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 use crate::signals::Signals;
-use crate::terminal::{Paint, Tty, restore};
+use crate::terminal::{Paint, Tty, create_recording, restore};
 
 /// How much longer than a person's answer an agent waits for a call.
 const CALL_MARGIN: Duration = Duration::from_mins(1);
@@ -55,6 +58,8 @@ pub(super) struct Wanted<'a> {
     pub(super) is_code_mode: bool,
     /// Whether a script reads what is printed, so that nobody is asked.
     pub(super) is_scripted: bool,
+    /// Whether the person is to be told of what may be wrong with the program.
+    pub(super) is_told: bool,
     /// What is to hold it, if a person says so.
     pub(super) backend: Option<BackendChoice>,
 }
@@ -109,7 +114,7 @@ impl Chosen {
         let home = home(environment)?;
         let found = offer::installed(wanted, (&home, environment), runtime, screen)?;
         let Some(installed) = found else { return Ok(None) };
-        if let Some(caution) = installed.caution(adapter) {
+        if let Some(caution) = installed.caution(adapter).filter(|_| wanted.is_told) {
             screen.warning(&caution);
         }
         let providers = adapter.providers();
@@ -154,20 +159,22 @@ pub(super) async fn run_session(
     let mut signals = Signals::listen()?.end_at_the_second_after(restore)?;
     // Where a script reads what stands at the terminal, nothing else is written between it.
     let terminal = Tty::find().filter(|_| !errand.json || !io::stdout().is_terminal());
-    // Before anything is made.
-    if errand.is_pty && !terminal.as_ref().is_some_and(|it| it.takes_keys(environment)) {
-        return Err(interface::no_terminal());
-    }
-    session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
+    let line = if errand.is_pty { Some(leave_terminal()?) } else { None };
+    // Before anything is made that could stand in its place.
+    let recording = errand.record.map(record).transpose()?;
+    // Whoever started us sits at a terminal, which is handed over once there is something to show.
+    let line = line.map(|line| (line, Seat::default()));
+    session.at_terminal = match &line {
+        Some((_, seat)) => seat.at_terminal(),
+        None => terminal.as_ref().map(Tty::at_terminal).unwrap_or_default(),
+    };
     let is_resumed = session.resumed.is_some();
     let home = home(environment)?;
     home.prepare()?;
     let config = config(&home, environment)?;
     let _place = place(&home, config.agent.concurrent_sessions_max)?;
     let held = Held::find(chosen.backend, &config, (&home, environment), screen).await?;
-    if errand.is_pty && matches!(held, Held::Container(..)) {
-        return Err(interface::no_container());
-    }
+    let place = held.place();
     session.seen_as = held.seen_as();
     let (news, opened) = open(session, environment, screen).await?;
     let surroundings = Surroundings::of(&opened, environment)?;
@@ -188,11 +195,21 @@ pub(super) async fn run_session(
         }
     }
     let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
-    if errand.is_pty {
-        let shown = (adapter, errand.task);
-        return Box::pin(interface::attend(&made, shown, attendance, signals, screen)).await;
+    if let Some((line, seat)) = line {
+        let shown = Interface { adapter, place, task: errand.task, recording };
+        let attended = (line, seat, attendance);
+        return Box::pin(interface::attend(&made, shown, attended, signals, screen)).await;
     }
     Box::pin(attend(&made, errand, attendance, (environment, signals), screen)).await
+}
+
+/// Makes the file of a recording.
+fn record(path: &Path) -> Result<OwnedFd, Failure> {
+    create_recording(path).map_err(|source| {
+        Failure::environment(format!("cannot record into `{}`", visible(&path.to_string_lossy())))
+            .with_source(source)
+            .with_hint("name a file that is not there yet")
+    })
 }
 
 /// Takes one of the places for sessions of agents, which are counted across processes.

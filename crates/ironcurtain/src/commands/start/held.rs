@@ -60,6 +60,14 @@ impl Held {
         Ok(Self::Container(Box::new(found), image))
     }
 
+    /// Returns what it is called in the row below an interface.
+    pub(super) fn place(&self) -> &'static str {
+        match self {
+            Self::Container(..) => "a container",
+            Self::Cage => "a cage",
+        }
+    }
+
     /// Returns what the agent calls the sandbox, if it has another name for it.
     pub(super) fn seen_as(&self) -> Option<&'static str> {
         match self {

@@ -138,6 +138,12 @@ fn ground(environment: &Environment) -> Option<(CanonicalPath, Ground)> {
     check_directory("workspace", &written, environment).is_ok().then_some((directory, ground))
 }
 
+/// Returns the directory in which we were started, which a person has chosen.
+pub(super) fn directory(environment: &Environment) -> Result<PathBuf, Failure> {
+    let none = || Failure::environment("the directory in which to work is gone");
+    ground(environment).map(|(directory, _)| directory.as_path().to_owned()).ok_or_else(none)
+}
+
 /// Returns whether nothing is in a directory, as far as that can be seen.
 fn is_empty(directory: &CanonicalPath) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

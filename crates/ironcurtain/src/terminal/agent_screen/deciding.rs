@@ -1,7 +1,5 @@
 //! The question over an agent's interface: the dialog of every other place, on the whole screen.
 
-use std::os::fd::OwnedFd;
-
 use ic_screen::cell::Style;
 use ic_screen::{Frame, Question, Size};
 use ic_terminal::gate::Arrival;
@@ -9,6 +7,7 @@ use ic_terminal::{Decoder, Ink, Key, Line, Span};
 use tokio::time::Instant;
 
 use super::AgentScreen;
+use super::viewer::Viewer;
 use crate::terminal::banner::{Banner, Place};
 use crate::terminal::console::ESCAPE_WAIT;
 use crate::terminal::paint::Tone;
@@ -22,16 +21,16 @@ const SIZE_MIN: Size = Size { rows: 4, columns: 20 };
 
 /// The screen on which a question stands.
 pub(super) struct Over<'a> {
-    handle: &'a OwnedFd,
+    viewer: Option<&'a Viewer>,
     room: Room,
     pub(super) said: Vec<(Tone, String)>,
 }
 
 impl<'a> Over<'a> {
-    pub(super) fn of(handle: &'a OwnedFd, size: Size, banner: &Banner) -> Self {
+    pub(super) fn of(viewer: Option<&'a Viewer>, size: Size, banner: &Banner) -> Self {
         let is_readable = SIZE_MIN.rows <= size.rows && SIZE_MIN.columns <= size.columns;
         let rows = if is_readable { size.rows.saturating_sub(rows_below(size, banner)) } else { 0 };
-        Self { handle, room: Room { columns: Some(size.columns), rows }, said: Vec::new() }
+        Self { viewer, room: Room { columns: Some(size.columns), rows }, said: Vec::new() }
     }
 }
 
@@ -67,7 +66,8 @@ impl Stage for Over<'_> {
     }
 
     fn is_read(&mut self) -> bool {
-        is_read(self.handle)
+        // SECURITY: nobody has read what has not all gone to their terminal.
+        self.viewer.is_some_and(|it| it.has_taken() && is_read(it.handle()))
     }
 
     fn ask(&mut self, _: &str) {}
@@ -89,7 +89,7 @@ impl AgentScreen<'_> {
     }
 
     /// Goes back to the agent; what was not answered waits on.
-    fn go_back(&mut self) {
+    pub(super) fn go_back(&mut self) {
         self.is_deciding = false;
         self.escape_at = None;
         self.banner.disturbed();
@@ -104,7 +104,7 @@ impl AgentScreen<'_> {
 
     /// Takes in what was typed at a question.
     pub(super) fn on_answer(&mut self, bytes: &[u8]) {
-        if super::size_of(&self.handle) != self.size {
+        if self.size_now() != self.size {
             // SECURITY: it was read before the window was drawn anew.
             self.banner.disturbed();
         }
@@ -141,7 +141,7 @@ impl AgentScreen<'_> {
 
     /// Draws the question.
     pub(super) fn question(&mut self) -> Frame {
-        let mut stage = Over::of(&self.handle, self.size, &self.banner);
+        let mut stage = Over::of(self.seats.attached.as_ref(), self.size, &self.banner);
         self.banner.fit(&mut Place { questions: self.questions, stage: &mut stage });
         let rows: Vec<(Style, &str)> =
             self.banner.rows().iter().map(|row| (style_of(row.ink), row.text.as_str())).collect();

@@ -5,6 +5,7 @@ use ic_screen::ring::Source;
 use ic_screen::screen::{Known, Mouse};
 
 use super::{AgentScreen, inner};
+use crate::attached::Why;
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
@@ -51,7 +52,8 @@ impl AgentScreen<'_> {
                     break;
                 }
                 Piece::Detach => {
-                    self.say("A session cannot be left running yet; Ctrl-\\ twice ends it.");
+                    self.part(Why::Left);
+                    break;
                 }
             }
         }

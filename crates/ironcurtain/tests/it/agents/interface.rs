@@ -5,18 +5,21 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use ic_testkit::Place;
 use ic_testkit::provider::KEY;
+use ic_testkit::proxy::Process;
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::contained::{configure, engine};
+use super::row::{CODEX, CONTAINED, OPENCODE};
 use super::{Stage as Agents, register, says};
 use crate::approvals::world::BINARY;
 use crate::repl::world::Stage;
 
 /// What the row at the bottom says while nothing waits.
-const USUAL: &str = "Claude Code in a cage";
+pub(super) const USUAL: &str = "Claude Code in a cage";
 
 /// Shows the interface of the agent of a place.
-fn show(place: &Place, size: (u16, u16), words: &[&str]) -> Stage {
+pub(super) fn show(place: &Place, size: (u16, u16), words: &[&str]) -> Stage {
     let key = format!("ANTHROPIC_API_KEY={KEY}");
     let start = [BINARY, "start", "--pty", "--agent", "claude-code", "--workspace", "work"];
     let words = [&start, words].concat();
@@ -24,19 +27,28 @@ fn show(place: &Place, size: (u16, u16), words: &[&str]) -> Stage {
 }
 
 /// A place where a script of ours is taken for the agent; it is a program like any other in its cage.
-fn scripted(code: &str) -> Place {
-    let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
-    place.dir("work");
+pub(super) fn scripted(code: &str) -> Place {
     let head = "#!/usr/bin/python3\nimport os, signal, sys, termios, time, tty\n\
         out = lambda it: os.write(1, it if isinstance(it, bytes) else it.encode())\n";
-    let script = place.write("agent.py", format!("{head}{code}"));
+    written(&format!("{head}{code}"))
+}
+
+/// Likewise for a script of the shell, which every image has.
+fn scripted_shell(code: &str) -> Place {
+    written(&format!("#!/bin/bash\n{code}\n"))
+}
+
+fn written(script: &str) -> Place {
+    let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
+    place.dir("work");
+    let script = place.write("agent.py", script);
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     register(&place, "claude-code", &script);
     place
 }
 
 /// Says how large its terminal is, and then in hexadecimal what it reads.
-const ECHO: &str = r#"
+pub(super) const ECHO: &str = r#"
 tty.setraw(0)
 size = os.get_terminal_size()
 out(f"size {size.lines}x{size.columns} {os.isatty(2)} {os.getsid(0) == os.getpid()}\r\n")
@@ -72,11 +84,10 @@ fn keys_sizes_and_the_exit_code_go_through_and_keys_for_us_do_not() {
 #[test]
 fn the_terminal_is_as_it_was_after_every_end() {
     type End = (&'static str, fn(&Stage), i32);
-    let ends: [End; 4] = [
+    let ends: [End; 3] = [
         ("by itself", |stage| _ = stage.type_in("q"), 7),
         ("Control-\\ twice", |stage| _ = stage.type_in("\x1c\x1c"), 143),
         ("SIGTERM", |stage| stage.signal(Signal::TERM), 143),
-        ("SIGHUP", |stage| stage.signal(Signal::HUP), 143),
     ];
     let modes = "out('\\x1b[?1049h\\x1b[?1003;1006h\\x1b[?1004h\\x1b[?1h\\x1b[?25l\\x1b[>5u')\n";
     let place = scripted(&format!("{modes}{ECHO}"));
@@ -172,7 +183,7 @@ fn nothing_that_a_hostile_agent_sends_arrives_and_the_question_stays_ours() {
 }
 
 /// Puts a question into a session, as a call in it would.
-fn ask(session: &std::path::Path, path: &str) {
+pub(super) fn ask(session: &std::path::Path, path: &str) {
     let escalation = "00000001-0000-4000-8000-000000000000";
     let request = json!({
         "escalationId": escalation, "sessionId": session.file_name().unwrap().to_str().unwrap(),
@@ -213,6 +224,204 @@ fn the_real_claude_code_shows_its_interface_and_a_call_is_decided_at_the_row_bel
     stage.expect("1 call made, 0 refused, 1 approved");
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+}
+
+#[test]
+fn the_real_codex_shows_its_interface_and_a_call_is_decided_at_the_row_below_it() {
+    let Some(agents) = Agents::set(&CODEX, []) else { return };
+    let place = &agents.place;
+    place.dir("home/Documents");
+    let path = place.path("home/Documents/b.txt").display().to_string();
+    let input = json!({"path": path, "content": "by the broker"});
+    let call = agents.row.calls("call_1", "filesystem__write_file", input);
+    agents.provider.push([call, says("It is written now.")]);
+    let key = format!("OPENAI_API_KEY={KEY}");
+    let start = [BINARY, "start", "--pty", "--agent", "codex", "--workspace", "work"];
+    let words = [&start, CODEX.options].concat();
+    let variables = [key.as_str(), "TERM=xterm-256color"];
+    let mut stage =
+        Stage::run_at(&place.path("home"), (100, 30), &place.root(), &variables, &words);
+    // The workspace is not trusted: its files give Codex no orders.
+    stage.expect("Open restricted").expect("Codex in a cage").type_in("\r");
+    stage.expect("Ask Codex to do anything").resize(90, 28);
+    stage
+        .expect("Ask Codex to do anything")
+        .type_in("Write it, please.")
+        .expect("Write it, please.");
+    stage.type_in("\r").expect("1 request").expect("Ctrl-] to decide").type_in("\x1d");
+    stage
+        .expect("Approval request:")
+        .expect("b.txt")
+        .until("the keys", |rows| rows.iter().any(|row| row.contains("y approve · n deny")));
+    stage.type_in("y").expect("It is written now.").expect("Codex in a cage");
+    assert_eq!(agents.read("home/Documents/b.txt").as_deref(), Some("by the broker"));
+    stage.type_in("/quit").expect("/quit").type_in("\r");
+    assert_eq!(stage.end(), 0);
+    stage.check_modes();
+    stage.expect("1 call made, 0 refused, 1 approved");
+}
+
+#[test]
+fn the_real_opencode_shows_its_interface_and_a_call_is_decided_at_the_row_below_it() {
+    let Some(agents) = Agents::set(&OPENCODE, []) else { return };
+    let place = &agents.place;
+    place.dir("home/Documents");
+    let path = place.path("home/Documents/b.txt").display().to_string();
+    let input = json!({"path": path, "content": "by the broker"});
+    let call = agents.row.calls("toolu_1", "filesystem__write_file", input);
+    agents.provider.push([call, says("It is written now.")]);
+    let key = format!("ANTHROPIC_API_KEY={KEY}");
+    let words = [BINARY, "start", "--pty", "--agent", "opencode", "--workspace", "work"];
+    let variables = [key.as_str(), "TERM=xterm-256color"];
+    let mut stage =
+        Stage::run_at(&place.path("home"), (100, 30), &place.root(), &variables, &words);
+    stage.expect("Ask anything").expect("OpenCode in a cage").resize(90, 28);
+    stage.expect("Ask anything").type_in("Write it, please.").expect("Write it, please.");
+    stage.type_in("\r").expect("1 request").expect("Ctrl-] to decide").type_in("\x1d");
+    stage
+        .expect("Approval request:")
+        .expect("b.txt")
+        .until("the keys", |rows| rows.iter().any(|row| row.contains("y approve · n deny")));
+    stage.type_in("y").expect("It is written now.").expect("OpenCode in a cage");
+    assert_eq!(agents.read("home/Documents/b.txt").as_deref(), Some("by the broker"));
+    stage.type_in("\x1c\x1c");
+    stage.end();
+    stage.check_modes();
+}
+
+#[test]
+fn the_real_claude_code_shows_its_interface_in_a_container() {
+    let Some(agents) = Agents::set(&CONTAINED, []) else { return };
+    let Some(engine) = engine() else { return };
+    let place = &agents.place;
+    place.dir("home/Documents");
+    let path = place.path("home/Documents/b.txt").display().to_string();
+    let input = json!({"path": path, "content": "by the broker"});
+    let call = agents.row.calls("toolu_1", "filesystem__write_file", input);
+    agents.provider.push([call, says("It is written now.")]);
+    let variables = [
+        format!("ANTHROPIC_API_KEY={KEY}"),
+        format!("DOCKER_HOST={engine}"),
+        "TERM=xterm".to_owned(),
+    ];
+    let variables = variables.each_ref().map(String::as_str);
+    let words = [BINARY, "start", "--pty", "--agent", "claude-code", "--workspace", "work"];
+    let mut stage =
+        Stage::run_at(&place.path("home"), (100, 30), &place.root(), &variables, &words);
+    stage.expect("bypass permissions on").expect("Claude Code in a container");
+    stage.resize(90, 28).expect("bypass permissions on");
+    stage.type_in("Write it, please.").expect("Write it, please.");
+    stage.type_in("\r").expect("1 request").type_in("\x1d").expect("b.txt");
+    stage.until("the keys", |rows| rows.iter().any(|row| row.contains("y approve · n deny")));
+    stage.type_in("y").expect("It is written now.");
+    assert_eq!(agents.read("home/Documents/b.txt").as_deref(), Some("by the broker"));
+    stage.type_in("/exit").expect("/exit").type_in("\r");
+    assert_eq!(stage.end(), 0);
+    stage.check_modes();
+    assert!(agents.running_containers().is_empty());
+}
+
+#[test]
+fn a_terminal_in_a_container_has_its_size_before_the_first_drawing_and_is_resized() {
+    if engine().is_none() {
+        return;
+    }
+    let place = scripted_shell("while :; do stty size; read -r -t 0.2 it && exit 7; done");
+    let engine = engine().unwrap();
+    let place = configure(place, &engine);
+    let variables = [
+        format!("ANTHROPIC_API_KEY={KEY}"),
+        format!("DOCKER_HOST={engine}"),
+        "TERM=xterm".to_owned(),
+    ];
+    let variables = variables.each_ref().map(String::as_str);
+    let words = [BINARY, "start", "--pty", "--agent", "claude-code", "--workspace", "work"];
+    let mut stage = Stage::run_at(&place.path("home"), (80, 24), &place.root(), &variables, &words);
+    stage.expect("23 80");
+    stage.resize(100, 30).expect("29 100");
+    stage.type_in("x\r");
+    assert_eq!(stage.end(), 7);
+    stage.check_modes();
+}
+
+#[test]
+fn the_terminal_is_sane_after_kills_of_the_agent_at_any_moment() {
+    let modes = "out('\\x1b[?1049h\\x1b[?1003;1006h\\x1b[?1004h\\x1b[?1h\\x1b[?25l\\x1b[>5u')\n";
+    let floods = "while True: out('\\x1b[31m%d wide \u{6f22}\\r\\n' % os.getpid())\n";
+    let place = scripted(&format!("tty.setraw(0)\n{modes}out('size\\r\\n')\n{floods}"));
+    // Not at random, so that what fails once fails again.
+    for round in 0..20_u64 {
+        let mut stage = show(&place, (80, 24), &[]);
+        if round % 4 != 0 {
+            stage.expect("wide");
+        }
+        let began = std::time::Instant::now();
+        let killed = loop {
+            let agents = super::attaching::processes(&place, "agent.py");
+            let agents: Vec<u32> = agents.into_iter().filter(|pid| is_agent(*pid)).collect();
+            if let Some(agent) = agents.first() {
+                break Process::hold(*agent);
+            }
+            assert!(began.elapsed().as_secs() < 60, "there is no agent");
+        };
+        let moment = std::time::Duration::from_millis(round * 7919 % 97);
+        std::thread::park_timeout(moment);
+        killed.send(Signal::KILL);
+        assert_eq!(stage.end(), 137, "round {round}");
+        stage.check_modes();
+        let sent = stage.sent();
+        assert!(sent.rfind("\x1b[?1049h") < sent.rfind("\x1b[?1049l"), "round {round}");
+        assert!(sent.rfind("\x1b[?1003h") <= sent.rfind("\x1b[?1003l"), "round {round}");
+    }
+}
+
+/// Returns whether a process is the agent, and not what guards it.
+fn is_agent(pid: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("agent.py")
+}
+
+#[test]
+fn a_recording_shows_what_was_shown_and_no_secrets() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let place = scripted(&format!("print('token {secret} and more', flush=True)\n{ECHO}"));
+    let mut stage = show(&place, (80, 24), &["--record", "shown.cast"]);
+    stage.expect(&secret).expect("size 23x80");
+    stage.type_in("a").expect("read 61");
+    stage.resize(100, 30).expect("now 29x100").type_in("q");
+    assert_eq!(stage.end(), 7);
+    let text = std::fs::read_to_string(place.path("shown.cast")).unwrap();
+    let mut lines =
+        text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let head = lines.next().unwrap();
+    assert_eq!(
+        (&head["version"], &head["width"], &head["height"]),
+        (&json!(2), &json!(80), &json!(23))
+    );
+    let mut emulator = vt100::Parser::new(23, 80, 0);
+    let mut before = 0.0;
+    for event in lines {
+        let at = event[0].as_f64().unwrap();
+        assert!(before <= at, "{text}");
+        before = at;
+        match (event[1].as_str().unwrap(), event[2].as_str().unwrap()) {
+            ("o", data) => emulator.process(data.as_bytes()),
+            ("r", "100x29") => emulator.screen_mut().set_size(29, 100),
+            other => panic!("{other:?}"),
+        }
+    }
+    let shown = emulator.screen().contents();
+    assert!(shown.contains("read 61") && shown.contains("now 29x100"), "{shown}");
+    assert!(shown.contains("token ") && shown.contains("and more"), "{shown}");
+    assert!(!text.contains(&secret) && !text.contains("1B2c3D4e5F6a1B2"), "{text}");
+    assert!(!shown.contains("Ctrl-]"), "the row of ours is in it");
+    let mode = std::fs::metadata(place.path("shown.cast")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // What is there already is somebody's.
+    let mut stage = show(&place, (80, 24), &["--record", "shown.cast"]);
+    assert_eq!(stage.end(), 1);
+    stage.expect("cannot record into `shown.cast`");
+    assert_eq!(std::fs::read_to_string(place.path("shown.cast")).unwrap(), text);
 }
 
 #[test]

@@ -364,6 +364,12 @@ impl Stage {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Closes the window, as the end of a connection does.
+    pub(crate) fn close(self) {
+        self.signal(Signal::HUP);
+        drop(self);
+    }
+
     /// Checks that all modes of the terminal, as `stty -a` shows them, are as they were.
     #[track_caller]
     pub(crate) fn check_modes(&self) {
