@@ -26,8 +26,7 @@ pub(crate) struct ShellArgs {
 pub(crate) fn open(args: &ShellArgs) -> Result<Shell, Failure> {
     if !args.caged {
         return Err(Failure::usage(
-            "commands run only in a cage: add `\"shell\": {\"builtin\": \"shell\"}` to mcp-servers.json and \
-             use `ironcurtain proxy` or `ironcurtain start`",
+            "commands run only in a cage, which `ironcurtain proxy`, `ironcurtain start` and `ironcurtain run` make",
         ));
     }
     let variable = |name: &str, value: OsString| (OsString::from(name), value);
