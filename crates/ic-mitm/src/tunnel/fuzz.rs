@@ -68,8 +68,12 @@ impl Stage {
                 stop: CancellationToken::new(),
                 cut: CancellationToken::new(),
             };
-            let welcome =
-                Arc::clone(&self.gate).welcome(Either::Right(theirs), Arc::new(()), tasks.clone());
+            let welcome = super::welcome(
+                Arc::clone(&self.gate),
+                Either::Right(theirs),
+                Arc::new(()),
+                tasks.clone(),
+            );
             let asking = async {
                 let (mut reading, mut writing) = ours.into_split();
                 writing.write_all(bytes).await.ok();

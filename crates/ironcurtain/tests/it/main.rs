@@ -49,6 +49,7 @@ mod own_rules;
 mod protected;
 mod providers;
 mod proxy;
+mod registries;
 mod remotes;
 mod repl;
 mod run;
