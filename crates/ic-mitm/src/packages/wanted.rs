@@ -12,7 +12,9 @@ const NAME_BYTES_MAX: usize = 214;
 /// The longest version.
 const VERSION_BYTES_MAX: usize = 128;
 /// How the names of files end that Python packages come in.
-const PYTHON_FILES: [&str; 5] = [".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz"];
+const PYTHON_WHEEL: &str = ".whl";
+/// The same for their sources.
+const PYTHON_SOURCES: [&str; 4] = [".tar.gz", ".zip", ".tar.bz2", ".tgz"];
 /// What stands behind the name of such a file for what is said of it alone.
 const PYTHON_METADATA: &str = ".metadata";
 
@@ -147,14 +149,14 @@ fn pypi_file(parts: &[&str]) -> Option<Wanted> {
     let ["packages", first, second, third, file] = parts else { return None };
     (is_hash(first, 2) && is_hash(second, 2) && is_hash(third, 60)).then_some(())?;
     let archive = file.strip_suffix(PYTHON_METADATA).unwrap_or(file);
-    let stem = PYTHON_FILES.iter().find_map(|end| archive.strip_suffix(end))?;
-    let (name, version) = match archive.ends_with(".whl") {
+    let (stem, name, version) = if let Some(stem) = archive.strip_suffix(PYTHON_WHEEL) {
         // name-version(-build)-python-abi-platform
-        true => {
-            let mut words = stem.split('-');
-            (words.next()?, words.next()?)
-        }
-        false => stem.rsplit_once('-')?,
+        let mut words = stem.split('-');
+        (stem, words.next()?, words.next()?)
+    } else {
+        let stem = PYTHON_SOURCES.iter().find_map(|end| archive.strip_suffix(end))?;
+        let (name, version) = stem.rsplit_once('-')?;
+        (stem, name, version)
     };
     let is_file = stem.bytes().all(|it| it.is_ascii_alphanumeric() || b"._+-".contains(&it));
     (is_file && is_python_name(name) && is_version(version)).then_some(())?;
@@ -287,119 +289,48 @@ mod tests {
         }
     }
 
+    /// Paths that no host takes.
+    const NOWHERE: &str =
+        "// /.. /. /x//y /x/../y /x/%2e%2e/y /x%2fy /x%00 /x\\y /x;y /x#y /ä x * /x/-/../y /./x";
+
+    #[track_caller]
+    fn nothing(host: &str, paths: &str) {
+        let host = RegistryHost::named(host).unwrap();
+        let long = format!("/{}", "a".repeat(300));
+        let odd = ["", "/", "/x y", &long];
+        for path in NOWHERE.split(' ').chain(paths.split_whitespace()).chain(odd) {
+            assert_eq!(host.wanted(path, None), None, "{} {path}", host.name);
+        }
+    }
+
     #[test]
     fn what_is_not_about_a_package_is_nothing() {
-        let long = format!("/{}", "a".repeat(300));
-        let all = [
-            "",
-            "/",
-            "//",
-            "/..",
-            "/.",
-            "/x//y",
-            "/x/../y",
-            "/x/%2e%2e/y",
-            "/x%2fy",
-            "/x%00",
-            "/x\\y",
-            "/x y",
-            "/x;y",
-            "/x#y",
-            "/ä",
-            "x",
-            "*",
-            &long,
-            "/x/-/../y",
-            "/./x",
-        ];
-        let of = |host: &'static str, paths: &[&str]| {
-            for path in all.iter().chain(paths) {
-                let host = RegistryHost::named(host).unwrap();
-                assert_eq!(host.wanted(path, None), None, "{} {path}", host.name);
-            }
-        };
-        of(
+        nothing(
             "registry.npmjs.org",
-            &[
-                "/-/npm/v1/user",
-                "/-/v1/search",
-                "/-/package/x/dist-tags",
-                "/-/all",
-                "/-",
-                "/x/-/y-1.0.0.tgz",
-                "/x/-/x-1.0.0.txt",
-                "/x/-/x-.tgz",
-                "/@a",
-                "/@a%2f",
-                "/@%2fb",
-                "/@a%2fb%2fc",
-                "/@a%252fb",
-                "/x/1.0.0/more",
-                "/x/-/x-1.0.0.tgz/more",
-                "/.x",
-                "/@a%2f..",
-                "/@..%2fb",
-                "/@a%2f.b",
-                "/-rev",
-                "/x/-rev",
-                "/~x",
-                "/x/",
-            ],
+            "/-/npm/v1/user /-/v1/search /-/package/x/dist-tags /-/all /- /x/-/y-1.0.0.tgz /x/-/x-1.0.0.txt \
+             /x/-/x-.tgz /@a /@a%2f /@%2fb /@a%2fb%2fc /@a%252fb /x/1.0.0/more /x/-/x-1.0.0.tgz/more /.x /@a%2f.. \
+             /@..%2fb /@a%2f.b /-rev /x/-rev /~x /x/",
         );
-        of(
+        nothing(
             "pypi.org",
-            &[
-                "/simple/",
-                "/simple",
-                "/pypi",
-                "/search/",
-                "/legacy/",
-                "/simple/x/y",
-                "/simple/x%2fy/",
-                "/simple/-x/",
-                "/pypi/x/1.0/json/more",
-                "/x",
-            ],
+            "/simple/ /simple /pypi /search/ /legacy/ /simple/x/y /simple/x%2fy/ /simple/-x/ \
+             /pypi/x/1.0/json/more /x",
         );
-        of(
-            "files.pythonhosted.org",
-            &[
-                "/packages/x",
-                "/packages/ab/cd/ef/x-1.tar.gz",
-                &format!("/packages/ab/cd/{HASH}/x-1.exe"),
-                &format!("/packages/ab/cd/{HASH}/../x-1.zip"),
-                &format!("/packages/AB/cd/{HASH}/x-1.zip"),
-                &format!("/packages/ab/cd/{HASH}/x.zip"),
-                "/x",
-            ],
+        let of_file = |file: &str| format!(" /packages/ab/cd/{HASH}/{file}");
+        let files = ["x-1.exe", "../x-1.zip", "x.zip", "x-1.whl/y"].map(of_file).concat();
+        let files = format!(
+            "{files} /packages/AB/cd/{HASH}/x-1.zip /packages/x /packages/ab/cd/ef/x-1.tar.gz /x"
         );
-        of(
+        nothing("files.pythonhosted.org", &files);
+        nothing(
             "index.crates.io",
-            &[
-                "/serde",
-                "/se/rd/tokio",
-                "/aa/bb/serde",
-                "/1/ab",
-                "/SE/RD/SERDE",
-                "/me",
-                "/api/v1/crates",
-                "/se/rd/serde/more",
-                "/config.json/x",
-                "/3/b/abc",
-                "/x",
-            ],
+            "/serde /se/rd/tokio /aa/bb/serde /1/ab /SE/RD/SERDE /me /api/v1/crates /se/rd/serde/more \
+             /config.json/x /3/b/abc /x",
         );
-        of(
+        nothing(
             "static.crates.io",
-            &[
-                "/crates/serde",
-                "/crates/serde/1.0.0",
-                "/crates/serde/tokio-1.0.0.crate",
-                "/x",
-                "/crates/serde/1.0.0/download/x",
-                "/crates/se%72de/1.0.0/download",
-                "/crates/serde//download",
-            ],
+            "/crates/serde /crates/serde/1.0.0 /crates/serde/tokio-1.0.0.crate /crates/serde/1.0.0/download/x \
+             /crates/se%72de/1.0.0/download /crates/serde//download /x",
         );
     }
 

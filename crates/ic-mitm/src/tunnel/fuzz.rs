@@ -68,12 +68,8 @@ impl Stage {
                 stop: CancellationToken::new(),
                 cut: CancellationToken::new(),
             };
-            let welcome = super::welcome(
-                Arc::clone(&self.gate),
-                Either::Right(theirs),
-                Arc::new(()),
-                tasks.clone(),
-            );
+            let welcome =
+                welcome(Arc::clone(&self.gate), Either::Right(theirs), Arc::new(()), tasks.clone());
             let asking = async {
                 let (mut reading, mut writing) = ours.into_split();
                 writing.write_all(bytes).await.ok();

@@ -320,7 +320,7 @@ fn a_host_is_read_only_if_a_person_says_so() {
     assert!(said.contains("403"), "{said}");
     proxy.finish();
     assert_eq!(rig.web.asked(), [""; 0], "it was asked");
-    assert_eq!(rig.packages(), [json!(0); 0]);
+    assert!(rig.packages().is_empty(), "it was recorded");
 }
 
 /// By default there is no way out, whatever variables a command sets.
