@@ -11,6 +11,8 @@ pub struct Surroundings<'a> {
     pub servers: &'a [String],
     /// Places in the workspace that it can read but not change.
     pub read_only: &'a [String],
+    /// The package registries that it can read.
+    pub registries: &'a [&'static str],
     /// Whether it has one tool that runs scripts, instead of all others.
     pub is_code_mode: bool,
 }
@@ -20,14 +22,23 @@ const PLACES_MAX: usize = 30;
 
 /// Writes the orientation.
 pub fn orientation(surroundings: &Surroundings<'_>) -> String {
-    let Surroundings { workspace, servers, read_only, is_code_mode } = surroundings;
+    let Surroundings { workspace, servers, read_only, registries, is_code_mode } = surroundings;
+    let network = match registries.is_empty() {
+        true => "There is no network. Do not try to download anything; package managers, curl and git remotes \
+                 fail."
+            .to_owned(),
+        false => format!(
+            "There is no network, except to read packages ({}): package managers can install them, which may \
+             wait for the user's approval. Everything else fails, such as curl and git remotes.",
+            registries.join(", ")
+        ),
+    };
     let mut text = format!(
         "You run inside IronCurtain, which confines you and checks what you do.\n\
          \n\
          - Your workspace is {workspace}. Work there with your own tools: you can read and write files \
          and run commands.\n\
-         - There is no network. Do not try to download anything; package managers, curl and git remotes \
-         fail. Your model works as usual.\n\
+         - {network} Your model works as usual.\n\
          - Files outside the workspace are not there for your own tools. The tools of the MCP server \
          `{server}` reach further",
         server = crate::MCP_SERVER,
@@ -76,6 +87,7 @@ mod tests {
             workspace: "/w",
             servers: &servers,
             read_only: &read_only,
+            registries: &[],
             is_code_mode: false,
         };
         let text = orientation(&surroundings);
@@ -87,6 +99,9 @@ mod tests {
         assert!(!none.contains("These are read-only") && !none.contains("run_script"), "{none}");
         let code = orientation(&Surroundings { is_code_mode: true, ..surroundings });
         assert!(code.contains("one tool, run_script, runs TypeScript"), "{code}");
+        let packages =
+            orientation(&Surroundings { registries: &["npm", "crates"], ..surroundings });
+        assert!(packages.contains("except to read packages (npm, crates)"), "{packages}");
     }
 
     #[test]
@@ -96,6 +111,7 @@ mod tests {
             workspace: "/w",
             servers: &[],
             read_only: &many,
+            registries: &[],
             is_code_mode: false,
         });
         assert!(text.contains("place-29 and more.") && !text.contains("place-30"), "{text}");

@@ -91,6 +91,16 @@ impl AgentLooks {
         differs
     }
 
+    /// The same while everything in the cage stands still, so that nothing is made behind the look.
+    ///
+    /// What does not stand still is looked at all the same.
+    pub fn differs_while_still(&self) -> bool {
+        let (Some(kept), Some(before)) = (self.cage.kept(), self.before()) else { return false };
+        let _still = self.sleep.as_ref().and_then(AgentSleep::hold);
+        let after = Survey::of(&kept.ground, &self.judge, &RealDisk, Some(&before));
+        after.map_or(true, |after| before.differs(&after, &Settled::default()))
+    }
+
     /// Puts back what the agent may have written, while everything in its cage stands still; none if it does not,
     /// or if something could be written by it from then on. Then the agent has to be ended.
     pub fn mend(&self) -> Option<Mended> {

@@ -27,6 +27,7 @@ use crate::agent_cage::{AgentCage, AgentCageParts};
 use crate::agent_places::AgentPlaces;
 use crate::cage;
 use crate::one_shot::OneShot;
+use crate::package_door::PACKAGES_PORT;
 use crate::planted::SurveyFault;
 use crate::reach::Origin;
 use crate::sight::Sight;
@@ -272,14 +273,17 @@ impl Recipe {
     /// Writes out how our shell server is started: in an agent's cage, or not at all.
     fn shell(&self) -> Result<Launch, LaunchFault> {
         let Confinement::Cage(rung) = self.confinement() else { return Err(LaunchFault::NoCage) };
+        let packages = self.lent.packages.as_deref();
+        let programs: Vec<_> = packages.map(|it| it.certificate().clone()).into_iter().collect();
+        let doors: &[u16] = if packages.is_some() { &[PACKAGES_PORT] } else { &[] };
         let parts = AgentCageParts {
             inhabitant: Inhabitant::Command,
             judge: &self.judge,
             shown: &self.lent.shown,
-            programs: &[],
+            programs: &programs,
             state: None,
             private: &self.lent.private,
-            doors: &[],
+            doors,
             unix_sockets: false,
             limits: Limits::AGENT,
         };
@@ -292,6 +296,9 @@ impl Recipe {
             .to_vec();
         arguments.push(path.map_or_else(|| PATH.into(), |(_, path)| path.clone()));
         arguments.extend(["--home".into(), cage.spec().home.clone().into_os_string()]);
+        for (name, value) in packages.iter().flat_map(|it| it.environment(PACKAGES_PORT)) {
+            arguments.extend(["--variable".into(), format!("{name}={value}").into()]);
+        }
         let hold = Hold::Caged(rung, cage.spec().clone());
         let spec = ChildSpec { environment, ..self.our_program(arguments, hold) };
         Ok(Launch { spec, sight: Sight::of_cage(&cage.into_strangers()), allowed: None })

@@ -24,6 +24,7 @@ use crate::backend::Backend;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
+use crate::package_door::PackageDoor;
 use crate::planted::last_look::NotOpened;
 use crate::roots;
 use crate::server::{Raised, Server, ServerNews, Warden, Yard};
@@ -70,6 +71,8 @@ pub struct Premises {
     pub certificates: Option<AbsolutePath>,
     /// What the settings show to agents and their commands, read-only.
     pub shown: Vec<AbsolutePath>,
+    /// The door to package registries, if the settings open one for commands.
+    pub packages: Option<Arc<dyn PackageDoor>>,
     /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
@@ -146,6 +149,7 @@ impl Premises {
                 lent: Lent {
                     certificates: self.certificates.clone(),
                     shown: self.shown.clone(),
+                    packages: self.packages.clone(),
                     ..lent
                 },
                 judge: Arc::clone(&self.judge),
@@ -184,5 +188,6 @@ fn lent(
         variables: variables.to_vec(),
         certificates: None,
         shown: Vec::new(),
+        packages: None,
     }
 }

@@ -17,6 +17,7 @@ pub mod update;
 pub mod value;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use ic_types::{AbsolutePath, Host, Json, ModelId, Provider};
@@ -56,6 +57,8 @@ pub struct Config {
     pub protected_paths: Vec<AbsolutePath>,
     /// `agent.show`, with `~` expanded.
     pub agent_shown: Vec<AbsolutePath>,
+    /// `agent.registries`: the package registries that agents can read.
+    pub agent_registries: Vec<Registry>,
     /// `session`.
     pub session: SessionConfig,
     /// `budget`, for one turn of the built-in agent.
@@ -159,6 +162,42 @@ pub enum BackendChoice {
     Cage,
     /// A container.
     Docker,
+}
+
+/// A registry that packages come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Registry {
+    /// npm's, for Node.
+    Npm,
+    /// The Python Package Index.
+    Pypi,
+    /// crates.io, for Rust.
+    Crates,
+}
+
+impl Registry {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Npm, Self::Pypi, Self::Crates];
+
+    /// Finds the one of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pypi => "pypi",
+            Self::Crates => "crates",
+        }
+    }
+}
+
+impl fmt::Display for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl BackendChoice {
@@ -267,6 +306,7 @@ impl Config {
             policy: read.policy()?,
             protected_paths: read.value("protectedPaths", |it| value::paths(it, environment))?,
             agent_shown: read.value("agent.show", |it| value::paths(it, environment))?,
+            agent_registries: read.value("agent.registries", value::registries)?,
             session: SessionConfig {
                 auto_save: read.value("session.autoSave", value::switch)?,
                 sessions_max: read.whole("session.maxSessions")?,

@@ -240,13 +240,13 @@ pub enum BuiltinServer {
     Git,
     /// Web pages.
     Fetch,
-    /// Command lines; there only if the servers file names it.
+    /// Command lines.
     Shell,
 }
 
 impl BuiltinServer {
-    /// Every built-in server that is there without being asked for.
-    pub const ALL: [Self; 3] = [Self::Filesystem, Self::Git, Self::Fetch];
+    /// Every built-in server; each is there without being asked for.
+    pub const ALL: [Self; 4] = [Self::Filesystem, Self::Git, Self::Fetch, Self::Shell];
 
     /// Returns the built-in server of this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -1,5 +1,5 @@
 //! Our own certificate authority: known to the agents of this machine alone, and good for the hosts of
-//! providers alone.
+//! providers and package registries alone.
 //!
 //! Its key is a file that only the user can read, and never leaves the host. A certificate is made for
 //! hosts of the list only, lives for three days, and has a key of its own.
@@ -23,6 +23,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, crypto::ring};
 use zeroize::Zeroizing;
 
+use crate::packages::REGISTRY_HOSTS;
 use crate::provider::HOSTS;
 
 /// How long a certificate of a host is valid: from a day before now, since clocks differ.
@@ -52,7 +53,7 @@ pub enum AuthorityError {
     #[error("cannot use a certificate")]
     Tls(#[from] rustls::Error),
     /// The host is not one of the list.
-    #[error("`{0}` is not a host of a provider")]
+    #[error("`{0}` is not a host of a provider or of a package registry")]
     Host(String),
 }
 
@@ -81,7 +82,7 @@ impl Authority {
 
     /// Makes a certificate of `host`, with a key of its own.
     pub fn leaf(&self, host: &str, now: Timestamp) -> Result<CertifiedKey, AuthorityError> {
-        if !HOSTS.contains(&host) {
+        if !hosts().any(|it| it == host) {
             return Err(AuthorityError::Host(host.to_owned()));
         }
         let mut params = CertificateParams::new([host.to_owned()])?;
@@ -122,7 +123,7 @@ impl Authority {
 
     /// Tries whether a certificate of each host is believed by those who trust this authority.
     fn serves(&self, now: Timestamp) -> bool {
-        HOSTS.iter().all(|host| self.is_believed(host, now) == Some(true))
+        hosts().all(|host| self.is_believed(host, now) == Some(true))
     }
 
     fn is_believed(&self, host: &str, now: Timestamp) -> Option<bool> {
@@ -145,9 +146,14 @@ impl std::fmt::Debug for Authority {
     }
 }
 
+/// Returns every host that it may vouch for.
+fn hosts() -> impl Iterator<Item = &'static str> {
+    HOSTS.into_iter().chain(REGISTRY_HOSTS.iter().map(|it| it.name))
+}
+
 /// What the authority is; it is called after the hosts of the list, so another list makes it another one.
 fn params() -> CertificateParams {
-    let digest = Digest::of(HOSTS.join(" ").as_bytes()).to_string();
+    let digest = Digest::of(hosts().collect::<Vec<_>>().join(" ").as_bytes()).to_string();
     let digest: String = digest.chars().rev().take(12).collect();
     let mut params = CertificateParams::default();
     params.distinguished_name = named(&format!("IronCurtain model gate {digest}"));
@@ -155,7 +161,7 @@ fn params() -> CertificateParams {
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     (params.not_before, params.not_after) = (date_time_ymd(2026, 1, 1), date_time_ymd(2049, 1, 1));
     params.name_constraints = Some(NameConstraints {
-        permitted_subtrees: HOSTS.map(|it| GeneralSubtree::DnsName(it.to_owned())).into(),
+        permitted_subtrees: hosts().map(|it| GeneralSubtree::DnsName(it.to_owned())).collect(),
         // Without this, addresses would not be constrained at all.
         excluded_subtrees: vec![
             GeneralSubtree::IpAddress(CidrSubnet::from_v4_prefix([0; 4], 0)),
@@ -250,7 +256,7 @@ mod tests {
     fn it_vouches_for_hosts_of_providers_alone() {
         let (_directory, home) = home();
         let authority = Authority::open(&home, NOW).unwrap();
-        for host in HOSTS {
+        for host in hosts() {
             let leaf = authority.leaf(host, NOW).unwrap();
             assert!(verify(&authority, &leaf.cert, host, NOW), "{host}");
             assert!(!verify(&authority, &leaf.cert, "other.example", NOW), "{host}");

@@ -110,7 +110,7 @@ pub(crate) fn head(
 }
 
 /// Checks that the request is for the host that was connected to, whichever way it says so.
-fn check_authority(line: &Line, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(crate) fn check_authority(line: &Line, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let is_host = |text: &str| {
         let host = text.strip_suffix(":443").unwrap_or(text);
         host.eq_ignore_ascii_case(&line.host)
@@ -163,6 +163,9 @@ async fn go_on(
     let rules = gate.rules();
     let checked = check_body(gate, &route, bytes).await?;
     gate.account().check()?;
+    if checked.is_some() {
+        gate.before().await;
+    }
     let notice = |text: &str| gate.ledger().noticed(text);
     let mut draft = Draft {
         method: if checked.is_some() { Method::POST } else { Method::GET },

@@ -4,6 +4,7 @@
 //! fake key, and its own account.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -23,6 +24,7 @@ use crate::ledger::Ledger;
 use crate::limits::{self, Limits};
 use crate::login::{Login, Paid};
 use crate::mask::Needles;
+use crate::packages::Packages;
 use crate::provider::{Rules, rules};
 use crate::refusal::{Refusal, named_long};
 use crate::upstream::{Place, Upstream, UpstreamError};
@@ -53,6 +55,16 @@ pub struct GateSpec {
     pub ledger: Arc<dyn Ledger>,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,
+    /// The package registries that are behind it too, if any are.
+    pub packages: Option<Arc<Packages>>,
+    /// What has to happen before each request to a model, if anything has to.
+    pub before: Option<Arc<dyn Before>>,
+}
+
+/// Is told of each request to a model before it is sent, and holds it up until it is done.
+pub trait Before: std::fmt::Debug + Send + Sync {
+    /// Does what has to happen first.
+    fn request(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 impl std::fmt::Debug for GateSpec {
@@ -87,6 +99,8 @@ pub struct Gate {
     /// The places for checks of long bodies.
     checks: Semaphore,
     leaves: Leaves,
+    packages: Option<Arc<Packages>>,
+    before: Option<Arc<dyn Before>>,
     upstream: Arc<Upstream>,
     ledger: Arc<dyn Ledger>,
     named: Named,
@@ -142,6 +156,8 @@ impl Gate {
             bodies: Arc::new(Semaphore::new(spec.limits.bodies_kib_max as usize)),
             checks: Semaphore::new(limits::CHECKS_MAX),
             leaves: Leaves::new(spec.authority, vec![rules.host.to_owned()], spec.clock),
+            packages: spec.packages,
+            before: spec.before,
             upstream,
             ledger: spec.ledger,
             named: Named::default(),
@@ -219,6 +235,23 @@ impl Gate {
 
     pub(crate) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Returns the names of the package registries that are behind it.
+    pub fn registries(&self) -> Vec<&'static str> {
+        self.packages.as_ref().map(|it| it.registries()).unwrap_or_default()
+    }
+
+    /// Waits for what has to happen before a model is asked.
+    pub(crate) async fn before(&self) {
+        if let Some(before) = &self.before {
+            before.request().await;
+        }
+    }
+
+    /// Returns the package registries that are behind it.
+    pub(crate) fn packages(&self) -> Option<&Arc<Packages>> {
+        self.packages.as_ref()
     }
 
     pub(crate) fn leaves(&self) -> &Leaves {

@@ -14,7 +14,7 @@
 //! instead of a key), [`meter`] and [`account`] (what it took), [`ledger`] (what is written down),
 //! [`authority`] and [`leaves`] (who we are to the agent), [`detour`] and [`upstream`] (the way to the
 //! provider), [`headers`], `exchange` and [`relay`] (one request), [`gate`] and [`tunnel`] (the service),
-//! [`surroundings`] (how an agent finds it), [`trial`] (the whole way, tried), [`limits`].
+//! [`packages`] (the door to package registries), [`surroundings`] (how an agent finds it), [`trial`] (the whole way, tried), [`limits`].
 //!
 //! # Invariants
 //!
@@ -45,6 +45,7 @@ pub mod limits;
 pub mod login;
 pub mod mask;
 pub mod meter;
+pub mod packages;
 pub mod path;
 pub mod provider;
 pub mod refusal;
@@ -57,11 +58,12 @@ pub mod upstream;
 pub use account::{Account, Budget, Earlier, Spent};
 pub use authority::{Authority, AuthorityError};
 pub use credential::FakeKey;
-pub use gate::{Gate, GateError, GateSpec, Pay};
+pub use gate::{Before, Gate, GateError, GateSpec, Pay};
 pub use key::RealKey;
 pub use ledger::{Asked, AuditLedger, Ended, Ledger, LedgerError, Refused};
 pub use limits::Limits;
 pub use login::{Login, LoginError, LoginSource};
+pub use packages::{Packages, PackagesError, PackagesSpec};
 pub use refusal::Refusal;
 pub use surroundings::Surroundings;
 pub use tunnel::{Accept, Closed, Listener, Stream};

@@ -17,6 +17,7 @@ use crate::ledger::{Asked, Ended};
 use crate::limits;
 use crate::mask::Mask;
 use crate::meter::Meter;
+use crate::packages::Passing;
 use crate::upstream::Lease;
 
 /// What is answered.
@@ -26,6 +27,8 @@ pub enum Reply {
     Own(Full<Bytes>),
     /// An answer of the provider.
     Relay(Box<Relay>),
+    /// An answer of a package registry.
+    Package(Box<Passing>),
 }
 
 /// An answer that does not come to its end; the connection to the agent is cut.
@@ -57,6 +60,12 @@ pub struct Relay {
     lease: Lease,
     idle: Pin<Box<Sleep>>,
     is_over: bool,
+}
+
+impl Cut {
+    pub(crate) fn new(why: &'static str) -> Self {
+        Self(why)
+    }
 }
 
 impl Open {
@@ -192,6 +201,7 @@ impl Body for Reply {
                 Pin::new(body).poll_frame(cx).map(|it| it.map(|it| it.map_err(|no| match no {})))
             }
             Self::Relay(relay) => relay.poll(cx),
+            Self::Package(passing) => passing.poll(cx),
         }
     }
 
@@ -199,13 +209,14 @@ impl Body for Reply {
         match self {
             Self::Own(body) => body.is_end_stream(),
             Self::Relay(relay) => relay.is_over,
+            Self::Package(passing) => passing.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Own(body) => body.size_hint(),
-            Self::Relay(_) => SizeHint::default(),
+            Self::Relay(_) | Self::Package(_) => SizeHint::default(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The environment in which an agent finds the gate: its key, the proxy, and whom to trust.
 
+use std::time::Duration;
+
 use crate::gate::Gate;
+use crate::packages::Packages;
 
 /// Where an agent finds the gate.
 #[derive(Clone, Debug)]
@@ -36,14 +39,53 @@ impl Gate {
         all.extend(rules.key_variables.iter().map(|it| (*it, self.fake().as_str().to_owned())));
         let base = format!("https://{}{}", rules.host, self.base_path());
         all.extend(rules.base_variables.iter().map(|it| (*it, base.clone())));
-        if let Some(proxy) = surroundings.proxy {
+        all.extend(surroundings.variables());
+        if let Some(packages) = self.packages() {
+            all.extend(for_packages(packages.patience(), surroundings.certificate));
+        }
+        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl Packages {
+    /// Returns the variables that lead package managers to the door, where there is no model gate.
+    pub fn environment(&self, surroundings: &Surroundings<'_>) -> Vec<(String, String)> {
+        let mut all = surroundings.variables();
+        all.extend(for_packages(self.patience(), surroundings.certificate));
+        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl Surroundings<'_> {
+    /// Returns the variables that say where the proxy is, and whom to trust.
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut all: Vec<(&str, String)> = Vec::new();
+        if let Some(proxy) = self.proxy {
             all.extend(PROXIES.map(|it| (it, proxy.to_owned())));
             // Of Node, since its 24th version.
             all.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
             let direct = "localhost,127.0.0.1,::1".to_owned();
             all.extend([("NO_PROXY", direct.clone()), ("no_proxy", direct)]);
         }
-        all.extend(CERTIFICATES.map(|it| (it, surroundings.certificate.to_owned())));
-        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        all.extend(CERTIFICATES.map(|it| (it, self.certificate.to_owned())));
+        all
     }
+}
+
+/// Returns the settings of package managers: how long they wait for a person, and what would be refused anyway.
+fn for_packages(patience: Duration, certificate: &str) -> Vec<(&'static str, String)> {
+    let seconds = patience.as_secs().to_string();
+    vec![
+        ("npm_config_fetch_timeout", patience.as_millis().to_string()),
+        // Where the machine's own settings name certificates, npm believes nothing else.
+        ("npm_config_cafile", certificate.to_owned()),
+        ("npm_config_audit", "false".to_owned()),
+        ("npm_config_fund", "false".to_owned()),
+        ("npm_config_update_notifier", "false".to_owned()),
+        ("PIP_DEFAULT_TIMEOUT", seconds.clone()),
+        ("PIP_DISABLE_PIP_VERSION_CHECK", "1".to_owned()),
+        ("PIP_CERT", certificate.to_owned()),
+        ("UV_HTTP_TIMEOUT", seconds.clone()),
+        ("CARGO_HTTP_TIMEOUT", seconds),
+    ]
 }

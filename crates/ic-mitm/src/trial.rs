@@ -102,6 +102,8 @@ pub(crate) fn open(
         network: Network::default(),
         ledger: Arc::new(Unkept),
         clock,
+        packages: None,
+        before: None,
     };
     Gate::open(spec).map_err(|error| ic_types::chain(&error))
 }

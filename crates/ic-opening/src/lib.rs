@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Reading order: [`policy`] (which policy is in force, and what it means here), [`holding`], [`session`],
-//! [`workspace`] and [`notes`] (the directory of a project), [`notify`] (how the user is called),
+//! [`workspace`] and [`notes`] (the directory of a project), `packages` (the door to package registries), [`notify`] (how the user is called),
 //! [`thinker`], [`fault`].
 
 pub mod fault;
@@ -20,6 +20,7 @@ pub mod files;
 pub mod holding;
 pub mod notes;
 pub mod notify;
+mod packages;
 pub mod policy;
 pub mod session;
 pub mod thinker;

@@ -12,7 +12,7 @@ use ic_confine::{ChildSpec, Launcher};
 use ic_home::config::{ApiKeys, AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_inventory::servers_file::{PathKey, ServersFile};
-use ic_mitm::RealKey;
+use ic_mitm::{Packages, RealKey};
 use ic_policy::SandboxKind;
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
@@ -29,8 +29,12 @@ use crate::notify;
 use crate::thinker;
 use ic_escalation::IntentJudge;
 
+use crate::packages;
 use crate::policy::{As, Loaded, NoSandbox, Wanted};
 use crate::workspace::Grounds;
+
+/// In whose name it is asked where there is no agent of others.
+const SHELL: &str = "shell";
 
 /// What session is wanted.
 #[derive(Debug)]
@@ -80,6 +84,8 @@ pub struct Opened {
     pub redactor: Arc<Redactor>,
     /// The directory of a project, whose notes the model is told; a session's own sandbox has none.
     pub project: Option<AbsolutePath>,
+    /// The door to package registries, if the settings want one.
+    pub packages: Option<Arc<Packages>>,
 }
 
 /// What a person is told about a session first; parts of it are words of strangers.
@@ -148,34 +154,19 @@ impl SessionWanted<'_> {
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let discretion = discretion(&config, &home, environment, &mut header);
-        let keys = taken(&mut config.api_keys).into_iter().flatten();
-        let keys = keys.chain(login_tokens(&config));
-        let keys = keys.chain(config.agent.api_keys.values().cloned());
         let sandbox = loaded.sandbox();
         let variables = environment.server_variables(asked);
-        let headers = loaded.servers.iter();
-        let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
-        let redactor = Arc::new(Redactor::new(keys.chain(headers)));
-        ic_trace::hide(&redactor);
+        let redactor = redactor(&mut config, &loaded, &variables);
         let notify = notifier(&config, &loaded, environment, &mut header.warnings);
+        let door = packages::Door::find(&config, directory, &home, &mut header);
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
-            description: Description {
-                kind: self.kind,
-                agent: self.agent,
-                about: self.about,
-                task: self.task,
-                workspace: workspace(&self.wanted),
-            },
+            description: self.description(),
             directory: directory.clone(),
             policy: &loaded.origin,
             named_policy: self.wanted.policy.as_ref().map(|_| loaded.found.to_word()),
-            held: Held {
-                confinement: holding.confinement,
-                mode: holding.mode_name(),
-                exceptions: exceptions(&holding, &loaded),
-            },
+            held: held(&holding, &loaded),
             redactor: Arc::clone(&redactor),
             sync: sync_mode(config.audit_sync),
             record_bytes_max: config.audit_mib_max << 20,
@@ -188,6 +179,7 @@ impl SessionWanted<'_> {
             },
             certificates: environment.certificates(),
             shown: config.agent_shown.clone(),
+            packages: door.as_ref().map(|it| Arc::clone(&it.closed) as _),
             judge: loaded.judge,
             discretion,
             servers: loaded.servers,
@@ -197,8 +189,32 @@ impl SessionWanted<'_> {
             notify,
         };
         let ground = opening.open()?;
+        let asker = if self.kind == SessionKind::Agent { self.agent } else { SHELL };
+        let packages =
+            door.and_then(|it| it.open((&config, environment), &ground, asker, &mut header));
         header.lines.push(self.wait.header(&home, &self.at_terminal)?.to_owned());
-        Ok(Opened { home, header, ground, launcher, holding, config, sandbox, redactor, project })
+        Ok(Opened {
+            home,
+            header,
+            ground,
+            launcher,
+            holding,
+            config,
+            sandbox,
+            redactor,
+            project,
+            packages,
+        })
+    }
+
+    fn description(&self) -> Description<'_> {
+        Description {
+            kind: self.kind,
+            agent: self.agent,
+            about: self.about,
+            task: self.task,
+            workspace: workspace(&self.wanted),
+        }
     }
 
     /// Refuses a policy or servers that are named now, and that an agent of an earlier session could change.
@@ -265,6 +281,26 @@ fn lent_directories(servers: &ServersFile, environment: &Environment) -> Vec<Can
     let named = written.filter(|it| it.text.starts_with(['/', '~']));
     let named = named.filter_map(|it| environment.absolute(Path::new(&it.text)).ok());
     named.filter_map(|it| Some(path::follow(&RealDisk, &it, Last::Follow).ok()?.path)).collect()
+}
+
+/// Returns what hides every key of the session in what is written down; takes them out of the configuration.
+fn redactor(config: &mut Config, loaded: &Loaded, variables: &[(String, String)]) -> Arc<Redactor> {
+    let keys = taken(&mut config.api_keys).into_iter().flatten();
+    let keys = keys.chain(login_tokens(config));
+    let keys = keys.chain(config.agent.api_keys.values().cloned());
+    let headers = loaded.servers.iter();
+    let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, variables));
+    let redactor = Arc::new(Redactor::new(keys.chain(headers)));
+    ic_trace::hide(&redactor);
+    redactor
+}
+
+fn held(holding: &Holding, loaded: &Loaded) -> Held {
+    Held {
+        confinement: holding.confinement,
+        mode: holding.mode_name(),
+        exceptions: exceptions(holding, loaded),
+    }
 }
 
 /// Takes the keys out of the configuration: nobody but the redactor needs them here.

@@ -1,4 +1,5 @@
-//! What a server asks of a client: its model (sampling), or its person (elicitation).
+//! What a server asks of a client: its model (sampling), or its person (elicitation); and what a cage asks of the
+//! host: packages of a registry.
 //!
 //! Such a petition is no call of an agent, and nothing in it is a resource: a person decides, whatever
 //! the rules say. Which servers may ask at all, and whom, is not known here.
@@ -12,6 +13,9 @@ use crate::finding::{Finding, Structural};
 pub const SAMPLING: &str = "sampling/createMessage";
 /// The method by which a server asks a person.
 pub const ELICITATION: &str = "elicitation/create";
+
+/// As what it is judged whether a cage may read packages of a registry.
+pub const REGISTRY: &str = "ironcurtain/registry";
 
 /// What texts hold that ask for things which nobody should type into a form, without what stands between
 /// letters.
@@ -60,6 +64,13 @@ pub fn fields(arguments: &Object) -> impl Iterator<Item = (&str, &Json)> {
 /// Returns what speaks for or against a petition: always that a person has to be asked.
 pub(crate) fn findings(call: &ResolvedCall) -> Vec<Finding> {
     let (server, tool) = (call.server(), call.tool());
+    if tool.as_str() == REGISTRY {
+        let detail = format!(
+            "programs in the cage of `{server}` want to read packages of a registry; the names that they ask for \
+             leave this machine"
+        );
+        return vec![Finding::structural(Structural::ServerRequest, detail)];
+    }
     let what = match tool.as_str() {
         SAMPLING => "to let the client's model answer what it wrote",
         ELICITATION => "a person to fill in a form that it wrote",

@@ -13,6 +13,7 @@ mod doors;
 mod gate_news;
 mod interface;
 mod listening;
+mod look_first;
 mod own_git;
 mod planted;
 mod turn;
@@ -39,6 +40,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::gate_news::GateNews;
 pub use self::interface::{AgentEnd, Link, Showing, Shown, TERMINAL_EVENT, ToAgent, link};
+pub use self::look_first::LookFirst;
 pub use self::turn::BRIDGE;
 use crate::calls::BrokerCalls;
 use crate::directory::SessionDirectory;
@@ -81,6 +83,8 @@ pub struct AgentParts {
     pub gate: Arc<Gate>,
     /// What the gate tells.
     pub gate_news: Arc<GateNews>,
+    /// What holds up requests to the model until the workspace was looked at.
+    pub look_first: Arc<LookFirst>,
     /// The file with the certificate that it has to trust.
     pub certificate: PathBuf,
     /// Connections that the gate makes.

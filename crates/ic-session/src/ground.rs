@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_backend::{Keyring, NotOpened, Premises, Witness};
+use ic_backend::{Keyring, NotOpened, PackageDoor, Premises, Witness};
 use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{ChildSpec, Confinement, Launcher};
 use ic_egress::SystemResolver;
@@ -61,6 +61,8 @@ pub struct Opening<'a> {
     pub certificates: Option<AbsolutePath>,
     /// What the settings show to agents and their commands, read-only.
     pub shown: Vec<AbsolutePath>,
+    /// The door to package registries, if the settings open one for commands.
+    pub packages: Option<Arc<dyn PackageDoor>>,
     /// What may approve in the person's name, if anything may.
     pub discretion: Discretion,
     /// Whether calls wait for a person who is not there.
@@ -245,6 +247,7 @@ impl Opening<'_> {
             keyring: self.keyring,
             certificates: self.certificates,
             shown: self.shown,
+            packages: self.packages,
             witness: Arc::clone(&self.witness),
         };
         let setup = Setup {

@@ -15,7 +15,7 @@
 //! [`workbench`] and `calls` (how code runs under policy), `script_tool` (the same for clients in code mode),
 //! `discretion`, `code` and [`built_in`] (the agent), [`agent_session`] (an agent of others), [`repository`] (what a person lets it begin
 //! with), [`news`] and [`questions`] (what is told and asked),
-//! `notify` (how the user is called), [`journal`].
+//! [`packages`] (the door to package registries), `notify` (how the user is called), [`journal`].
 //!
 //! # Invariants
 //!
@@ -38,6 +38,7 @@ pub mod ground;
 pub mod journal;
 pub mod news;
 mod notify;
+pub mod packages;
 pub mod proxy;
 pub mod questions;
 pub mod repository;
@@ -46,8 +47,8 @@ pub mod session;
 pub mod workbench;
 
 pub use agent_session::{
-    AgentEnd, AgentParts, AgentSession, BRIDGE, GateNews, Link, Showing, Shown, TERMINAL_EVENT,
-    ToAgent, link,
+    AgentEnd, AgentParts, AgentSession, BRIDGE, GateNews, Link, LookFirst, Showing, Shown,
+    TERMINAL_EVENT, ToAgent, link,
 };
 pub use built_in::{BuiltIn, Mind};
 pub use desk::{AtTerminal, OpenDesk, Seat, Wait};
@@ -57,6 +58,7 @@ pub use ground::{Discretion, Ground, Held, Identity, OpenError, Opening};
 pub use ic_confine::TerminalSize;
 pub use journal::Journal;
 pub use news::{CallFate, CallNews, Event, News, Tally};
+pub use packages::{PackagesWanted, SessionPackages};
 pub use proxy::ProxySession;
 pub use questions::Questions;
 pub use repository::NotCloned;

@@ -69,7 +69,8 @@ enum Mind {
     Brain,
 }
 
-type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+/// What is called with the number of a request.
+pub type Hook = Arc<dyn Fn(usize) + Send + Sync>;
 
 struct Shared {
     state: Mutex<State>,
@@ -109,6 +110,12 @@ impl ScriptedProvider {
     pub fn start_for_stranger(script: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         Self::serve(listener, Mind::Stranger(script.into_iter().collect()), None)
+    }
+
+    /// Likewise, and calls `hook` with the number of each request, from 1, before it answers.
+    pub fn start_for_stranger_with(script: impl IntoIterator<Item = Reply>, hook: Hook) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::serve(listener, Mind::Stranger(script.into_iter().collect()), Some(hook))
     }
 
     /// Serves people on `listener`: whoever asks is answered by the offline model.

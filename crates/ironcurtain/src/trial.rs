@@ -95,6 +95,7 @@ impl Trial {
             variables: environment.server_variables(launch::variables_asked_for(config)),
             certificates: environment.certificates(),
             shown: Vec::new(),
+            packages: None,
         };
         Ok(Recipe {
             name: name.clone(),

@@ -3,11 +3,13 @@
 //! Nothing is read here: directories, variables and certificates are handed in by whoever opens the session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ic_inventory::servers_file::{ServerConfig, Start};
 use ic_types::AbsolutePath;
 
 use super::LaunchFault;
+use crate::package_door::PackageDoor;
 
 /// What a server keeps lies in this directory, beside its installation.
 pub const DATA: &str = "data";
@@ -31,6 +33,8 @@ pub struct Lent {
     pub certificates: Option<AbsolutePath>,
     /// What the settings show to agents and their commands, read-only.
     pub shown: Vec<AbsolutePath>,
+    /// The door to package registries, if the settings open one for commands.
+    pub packages: Option<Arc<dyn PackageDoor>>,
 }
 
 impl Lent {
@@ -128,6 +132,7 @@ pub(super) mod tests {
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
             certificates: None,
             shown: Vec::new(),
+            packages: None,
         }
     }
 

@@ -140,7 +140,7 @@ impl Server {
             (Some(doors), Some(allowed)) => {
                 self.serve_doors(doors, allowed, connection.over().clone());
             }
-            (Some(doors), None) => self.shut_doors(doors, connection.over().clone()),
+            (Some(doors), None) => self.serve_packages(doors, connection.over().clone()),
             (None, _) => {}
         }
         Ok((Running::Process(Box::new(running)), connection, sight))
@@ -177,10 +177,17 @@ impl Server {
         });
     }
 
-    /// Takes the doors of a cage that has a loopback of its own and reaches nobody, and closes them.
-    fn shut_doors(&self, doors: DoorsToCome, over: CancellationToken) {
+    /// Takes the doors of a cage that has a loopback of its own, and closes them; the one to package registries
+    /// is served, if there is one.
+    fn serve_packages(&self, doors: DoorsToCome, over: CancellationToken) {
+        let packages = self.recipe.lent.packages.clone().filter(|_| self.is_ours);
         self.yard.tasks.spawn(async move {
-            over.run_until_cancelled(doors.come()).await;
+            let Some(Ok(doors)) = over.run_until_cancelled(doors.come()).await else { return };
+            // SECURITY: names and other hosts are nobody's to look up here; what nobody listens on is closed.
+            let ic_confine::Doors { ports, .. } = doors;
+            if let (Some(packages), Some(listener)) = (packages, ports.into_iter().next()) {
+                packages.serve(listener, over).await;
+            }
         });
     }
 

@@ -30,28 +30,31 @@ impl Broker {
         done: &PutBack,
         cancel: CancellationToken,
     ) -> String {
-        let Some(server) = self.servers.values().next() else {
+        let Some(agent) = self.inhabitant(name) else {
             return "It stays put back: there is no server that could install it.".to_owned();
         };
-        let agent = OfAgent::new(name.clone(), Arc::clone(server));
-        let agent: Arc<dyn Backend> = Arc::new(agent);
         let flight = Flight::new(cancel, CancellationToken::new(), None, None);
         self.ask_to_keep(&agent, done, flight).await
     }
 }
 
+impl Broker {
+    /// Returns whoever is called so in this session: a server, or else an agent in its cage.
+    pub(super) fn inhabitant(&self, name: &ServerName) -> Option<Arc<dyn Backend>> {
+        if let Some(server) = self.servers.get(name) {
+            return Some(Arc::clone(server));
+        }
+        let server = Arc::clone(self.servers.values().next()?);
+        Some(Arc::new(OfAgent { name: name.clone(), server }))
+    }
+}
+
 /// An agent, as the one who planted something.
 #[derive(Debug)]
-pub(super) struct OfAgent {
+struct OfAgent {
     name: ServerName,
     /// Any server of the session: all of them install in the same way.
     server: Arc<dyn Backend>,
-}
-
-impl OfAgent {
-    pub(super) fn new(name: ServerName, server: Arc<dyn Backend>) -> Self {
-        Self { name, server }
-    }
 }
 
 impl Backend for OfAgent {

@@ -12,7 +12,6 @@
 use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
-use ic_backend::backend::Backend;
 use ic_backend::server::Offer;
 use ic_escalation::PlannedCall;
 use ic_inventory::tool::{Tool, offered_name};
@@ -22,7 +21,6 @@ use ic_types::{Json, JsonLimits, Object, ServerName, ToolCall, ToolName};
 
 use super::catalog::OfferedTool;
 use super::flight::Origin;
-use super::of_agent::OfAgent;
 use super::people::stale;
 use super::{Asked, Broker, Flight, Found, Going, Reply, repetition};
 use crate::refusal::{Refusal, RefusalKind};
@@ -269,12 +267,10 @@ impl Broker {
 
     /// Returns what stands in the place of a server, and its one tool.
     fn planner(&self) -> Option<(Found, Arc<Tool>)> {
-        let server = self.servers.values().next()?;
         let tool = tool()?;
-        let name: ServerName = plan::SERVER.parse().ok()?;
-        let ours: Arc<dyn Backend> = Arc::new(OfAgent::new(name, Arc::clone(server)));
+        let server = self.inhabitant(&plan::SERVER.parse().ok()?)?;
         let offer = Offer { tool: Arc::clone(&tool), withheld: None };
-        Some((Found { server: ours, offer }, tool))
+        Some((Found { server, offer }, tool))
     }
 }
 

@@ -4,7 +4,7 @@
 //! so nothing is left out or shortened, however short the view. That it can be read is seen to before.
 
 use ic_policy::Structural;
-use ic_policy::petition::{self, ELICITATION, SAMPLING};
+use ic_policy::petition::{self, ELICITATION, REGISTRY, SAMPLING};
 use ic_types::{Json, Object};
 
 use super::{View, text, value};
@@ -19,6 +19,12 @@ pub fn headline(request: &Request) -> String {
     if !is_petition(request) {
         return format!("{server} wants to call {tool}");
     }
+    if tool.as_str() == REGISTRY {
+        let host = request.arguments.get("host").map(whole).unwrap_or_default();
+        return format!(
+            "Let programs in the cage of {server} read packages from {host} in this session? ({tool})"
+        );
+    }
     let what = match tool.as_str() {
         SAMPLING => "asks your client's model for an answer",
         ELICITATION => "asks you to fill in a form, in your client",
@@ -31,6 +37,12 @@ pub fn headline(request: &Request) -> String {
 pub(super) fn word_lines(request: &Request) -> Vec<String> {
     if !is_petition(request) {
         return Vec::new();
+    }
+    if request.tool.as_str() == REGISTRY {
+        let lines = request.arguments.iter();
+        return lines
+            .map(|(key, it)| format!("  {}: {}", ic_types::visible(key), whole(it)))
+            .collect();
     }
     let client = request.client.as_deref().filter(|name| !name.is_empty());
     let client = client.map_or_else(

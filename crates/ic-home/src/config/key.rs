@@ -123,6 +123,12 @@ pub static KEYS: &[Key] = &[
         "directories, such as tool chains, that an agent's commands can read besides the sandbox",
     )
     .default("[]"),
+    key(
+        "agent.registries",
+        Kind::Registries,
+        "package registries that agents and their commands can read: `npm`, `pypi`, `crates`",
+    )
+    .default("[]"),
     key("session.autoSave", Kind::Switch, "whether conversations are saved as they go")
         .default("true"),
     key(
@@ -222,7 +228,7 @@ pub static KEYS: &[Key] = &[
     key("docker.packages", Kind::Packages, "Debian packages in the base image").default(
         r#"["build-essential","ca-certificates","git","nodejs","npm","procps","python3","ripgrep","socat"]"#,
     ),
-    key("mitm.upstreams.<host>", Kind::Upstream, "where requests for a provider's host are sent"),
+    key("mitm.upstreams.<host>", Kind::Upstream, "where requests for the host of a provider, or of a package registry, are sent"),
     key(
         "mitm.allowKeys.<provider>",
         Kind::RequestKeys,

@@ -4,6 +4,7 @@
 
 use ic_types::{Json, Object, Provider};
 
+use crate::config::Registry;
 use crate::config::document::LIMITS;
 use crate::config::key::{AGENTS, KEYS, Key};
 use crate::config::value::{Kind, object};
@@ -107,6 +108,12 @@ fn of_kind(kind: Kind) -> Object {
         }
         Kind::Image => text(1, 255),
         Kind::Packages => list(text(2, 128)),
+        Kind::Registries => {
+            let mut name = Object::new();
+            let names = Registry::ALL.map(|it| Json::from(it.as_str()));
+            name.insert("enum", Json::Array(names.into()));
+            list(name)
+        }
         Kind::RequestKeys => list(text(1, 64)),
         Kind::Upstream => {
             let mut schema = group();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use ic_types::{AbsolutePath, Host, Json, ModelId, Object};
 use url::Url;
 
+use crate::config::Registry;
 use crate::environment::{self, Environment};
 use crate::policy_name::PolicyChoice;
 
@@ -63,6 +64,8 @@ pub enum Kind {
     Image,
     /// A list of Debian packages.
     Packages,
+    /// A list of package registries.
+    Registries,
     /// Where requests for a host are sent.
     Upstream,
     /// A list of keys of a request.
@@ -114,6 +117,7 @@ impl Kind {
             Self::Command => or_off(json, |it| command(it, environment)).err(),
             Self::Image => image(json).err(),
             Self::Packages => packages(json).err(),
+            Self::Registries => registries(json).err(),
             Self::Upstream => upstream(json, environment).err(),
             Self::RequestKeys => request_keys(json).err(),
         };
@@ -156,6 +160,9 @@ impl Kind {
             ),
             Self::Image => "an image name such as `debian:bookworm-slim`".to_owned(),
             Self::Packages => format!("a list of up to {ITEMS_MAX} names of Debian packages"),
+            Self::Registries => {
+                format!("a list of {}", Registry::ALL.map(|it| format!("`{it}`")).join(", "))
+            }
             Self::Upstream => format!(
                 "an object with `url`, {ALLOWED_URL}, and perhaps `caFile`, a path that is \
                  absolute or begins with `~/`"
@@ -183,6 +190,7 @@ impl Kind {
             | Self::DecimalOrOff { .. }
             | Self::Paths
             | Self::Packages
+            | Self::Registries
             | Self::Upstream
             | Self::RequestKeys => false,
         }
@@ -345,6 +353,11 @@ pub(crate) fn packages(json: &Json) -> Result<Vec<String>, String> {
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
     };
     words(json, is_package)
+}
+
+pub(crate) fn registries(json: &Json) -> Result<Vec<Registry>, String> {
+    let names = words(json, |text| Registry::of(text).is_some())?;
+    Ok(names.iter().filter_map(|it| Registry::of(it)).collect())
 }
 
 pub(crate) fn request_keys(json: &Json) -> Result<Vec<String>, String> {

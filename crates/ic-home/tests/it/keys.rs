@@ -70,6 +70,9 @@ const ROWS: &[Row] = &[
     ("agent.show", r#"["/opt/go", "~/.cargo"]"#, r#"["/opt/go", "/home/ada/.cargo"]"#, |it| {
         format!("{:?}", it.agent_shown)
     }),
+    ("agent.registries", r#"["npm", "crates"]"#, "npm crates", |it| {
+        it.agent_registries.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" ")
+    }),
     ("session.autoSave", "false", "false", |it| it.session.auto_save.to_string()),
     ("session.maxSessions", "3", "3", |it| it.session.sessions_max.to_string()),
     ("budget.maxTotalTokens", "9", "9", |it| option(it.budget.tokens_max)),

@@ -88,17 +88,18 @@ mod tests {
     #[test]
     fn a_file_adds_to_the_built_in_servers() {
         for (text, expected) in [
-            ("{}", "fetch filesystem git"),
-            (r#"{"a":{"command":"x"}}"#, "a fetch filesystem git"),
-            (r#"{"git":null,"fetch":null}"#, "filesystem"),
-            (r#"{"git":{"command":"x"}}"#, "fetch filesystem git"),
-            (r#"{"files":{"builtin":"filesystem"},"filesystem":null}"#, "fetch files git"),
-            (r#"{"mcpServers":{}}"#, "fetch filesystem git"),
+            ("{}", "fetch filesystem git shell"),
+            (r#"{"a":{"command":"x"}}"#, "a fetch filesystem git shell"),
+            (r#"{"git":null,"fetch":null}"#, "filesystem shell"),
+            (r#"{"shell":null}"#, "fetch filesystem git"),
+            (r#"{"git":{"command":"x"}}"#, "fetch filesystem git shell"),
+            (r#"{"files":{"builtin":"filesystem"},"filesystem":null}"#, "fetch files git shell"),
+            (r#"{"mcpServers":{}}"#, "fetch filesystem git shell"),
             (
                 r#"{"mcpServers":{"a":{"type":"stdio","command":"x"},"git":null}}"#,
-                "a fetch filesystem",
+                "a fetch filesystem shell",
             ),
-            (r#"{"a":{"type":"http","url":"https://a.example"}}"#, "a fetch filesystem git"),
+            (r#"{"a":{"type":"http","url":"https://a.example"}}"#, "a fetch filesystem git shell"),
         ] {
             assert_eq!(names(text).as_deref(), Ok(expected), "{text}");
         }

@@ -69,7 +69,7 @@ impl Stage {
                 cut: CancellationToken::new(),
             };
             let welcome =
-                Arc::clone(&self.gate).welcome(Either::Right(theirs), Arc::new(()), tasks.clone());
+                welcome(Arc::clone(&self.gate), Either::Right(theirs), Arc::new(()), tasks.clone());
             let asking = async {
                 let (mut reading, mut writing) = ours.into_split();
                 writing.write_all(bytes).await.ok();

@@ -162,6 +162,8 @@ impl Stage {
                 network: network.clone(),
                 ledger: Arc::clone(&kept) as _,
                 clock: Arc::new(SystemClock),
+                packages: None,
+                before: None,
             }
         };
         let gate = Gate::open(spec(setting.pay.unwrap_or_else(|| Pay::Key(real(KEY))))).unwrap();

@@ -48,7 +48,9 @@ struct Said {
 impl Loaded {
     /// Says in one line what the agent may do.
     pub fn outline(&self) -> String {
-        let columns = self.columns();
+        // What a command does to files is its cage's to say, so it is no column beside the others.
+        let (commands, columns): (Vec<Column>, Vec<Column>) =
+            self.columns().into_iter().partition(|it| self.runs_commands(it));
         let of = |roles: &[Role]| -> Vec<&Column> {
             columns.iter().filter(|it| roles.contains(&it.role)).collect()
         };
@@ -64,6 +66,7 @@ impl Loaded {
 
         let rows = self.rows(&files, &mut said);
         say_places(&files, &rows, &elsewhere, &mut said);
+        self.say_commands(&commands, &rows, rest, &mut said);
         self.say_hosts((&pages, &remotes), (&web, &far), &mut said);
         for (_, effect) in EFFECTS.iter().filter(|(_, effect)| *effect != rest) {
             let held: Vec<usize> = holds(&elsewhere, *effect).collect();
@@ -124,6 +127,34 @@ impl Loaded {
             places.push(Place { name: self.shortened(path), path: path.clone() });
         }
         places
+    }
+
+    /// Says what becomes of commands, where that is not what was said of files.
+    ///
+    /// They run in the sandbox or workspace and nowhere else, so nothing is said of other places.
+    fn say_commands(
+        &self,
+        commands: &[Column],
+        rows: &[(Place, Answers)],
+        rest: Effect,
+        said: &mut Said,
+    ) {
+        let sandbox = self.judge.bounds.sandbox.as_ref();
+        let Some((place, files)) =
+            rows.first().filter(|(it, _)| sandbox.is_some_and(|sandbox| it.path == sandbox.path))
+        else {
+            return;
+        };
+        let path = place.path.to_string();
+        let effects = commands.iter().filter_map(|it| self.answer(it, &path));
+        let Some(effect) = effects.max() else { return };
+        // Where all is one, that was said of everything.
+        let of_all = files.first().copied().flatten();
+        let of_all =
+            of_all.filter(|one| 1 < files.len() && files.iter().all(|it| *it == Some(*one)));
+        if of_all.unwrap_or(rest) != effect {
+            said.say(effect, [format!("run commands in {}", place.name)]);
+        }
     }
 
     /// Says what is special about the hosts of rules.

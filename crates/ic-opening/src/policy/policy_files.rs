@@ -280,14 +280,6 @@ fn implied(
         _ => None,
     };
     let mut implied = Vec::new();
-    // The one that is off until it is switched on is known as in a built-in policy.
-    let shell = BuiltinServer::Shell;
-    if !has_builtin
-        && servers.get(shell.as_str()).is_none()
-        && let Ok(name) = shell.as_str().parse()
-    {
-        implied.extend(section(shell).map(|section| (name, section)));
-    }
     for (name, config) in servers.iter() {
         match &config.start {
             Start::Builtin(_) if is_there(name, config) => {}

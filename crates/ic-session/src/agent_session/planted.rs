@@ -2,7 +2,7 @@
 //! turn is over.
 //!
 //! ```text
-//! once a second, and at the end ─▶ as it was ─▶ go on
+//! once a second, before each request to the model, and at the end ─▶ as it was ─▶ go on
 //!                                └─▶ not ─▶ stop the cage ─▶ put back, kept in quarantine/ ─▶ go on
 //! end of the turn ─▶ told and recorded ─▶ "keep it?" with the difference ─▶ installed, or it stays put back
 //! ```
@@ -19,10 +19,12 @@ use ic_backend::planted::PutBack;
 use ic_backend::{AgentCage, AgentLooks, AgentProcess, AgentWatch, Witness as _};
 use ic_confine::{EXIT_SHIFTED_ASLEEP, Renewals};
 use ic_types::{Object, chain};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
+use super::look_first::Waiting;
 
 /// How often the host looks for what the agent planted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -78,11 +80,14 @@ impl Shared {
         planted: &mut Planted,
     ) -> (std::io::Result<ExitStatus>, bool) {
         let Some(looks) = planted.looks.clone() else { return (process.stop().await, false) };
+        let mut requests = self.parts.look_first.hold_up();
         loop {
+            // Each goes on once what was found is put back.
+            let mut waiting = Vec::new();
             let has_planted = tokio::select! {
                 status = process.wait() => return (status, false),
                 () = cut.cancelled() => false,
-                () = Self::planted(&looks) => true,
+                () = Self::planted(&looks, &mut requests, &mut waiting) => true,
             };
             if !has_planted {
                 return (process.stop().await, false);
@@ -117,19 +122,32 @@ impl Shared {
     }
 
     /// Returns once something that the host executes is not as it was.
-    async fn planted(looks: &Arc<AgentLooks>) {
+    async fn planted(
+        looks: &Arc<AgentLooks>,
+        requests: &mut mpsc::Receiver<Waiting>,
+        waiting: &mut Vec<Waiting>,
+    ) {
         let mut pause = LOOK_EVERY;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = looks.news() => {}
+                Some(request) = requests.recv() => waiting.push(request),
             }
-            let looks = Arc::clone(looks);
+            // One look is enough for all that wait by now.
+            while let Ok(request) = requests.try_recv() {
+                waiting.push(request);
+            }
+            let (looks, is_request) = (Arc::clone(looks), !waiting.is_empty());
             let began = Instant::now();
-            let look = tokio::task::spawn_blocking(move || looks.differs());
+            let look = tokio::task::spawn_blocking(move || match is_request {
+                true => looks.differs_while_still(),
+                false => looks.differs(),
+            });
             if look.await.unwrap_or(true) {
                 return;
             }
+            waiting.clear();
             // In a large workspace a look takes a while, and must not be all that is done.
             pause = LOOK_EVERY.max(began.elapsed() * 10);
         }

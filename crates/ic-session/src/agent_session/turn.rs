@@ -363,6 +363,7 @@ impl Shared {
             workspace: &workspace,
             servers: &servers,
             read_only: &read_only,
+            registries: &self.parts.gate.registries(),
             is_code_mode: self.scripts.is_some(),
         });
         with(&Stage {

@@ -106,6 +106,8 @@ async fn execute(
         agent: None,
         login: args.login.as_deref(),
         earlier: Earlier::nothing(),
+        packages: None,
+        before: None,
         config: &config,
         environment,
     };
@@ -156,6 +158,8 @@ pub(crate) fn open_gate(
         network: environment.network(),
         ledger,
         clock: Arc::new(SystemClock),
+        packages: wanted.packages.clone(),
+        before: wanted.before.clone(),
     };
     Gate::open(spec).map_err(|error| Failure::environment(chain(&error)))
 }

@@ -49,9 +49,13 @@ impl Stage {
 
     /// Likewise for any agent.
     pub(crate) fn set(row: &'static Row, script: impl IntoIterator<Item = Reply>) -> Option<Self> {
+        Self::set_before(row, ScriptedProvider::start_for_stranger(script))
+    }
+
+    /// Likewise, before a provider that runs already.
+    pub(crate) fn set_before(row: &'static Row, provider: ScriptedProvider) -> Option<Self> {
         let packages = Packages::find()?;
         let engine = if row.is_contained { Some(contained::engine()?) } else { None };
-        let provider = ScriptedProvider::start_for_stranger(script);
         let place = crate::place().with_variable("ANTHROPIC_API_KEY", KEY);
         let place = place.with_variable("OPENAI_API_KEY", KEY);
         let upstream = json!({"url": provider.url()}).to_string();

@@ -265,6 +265,7 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Command => "[\"tell\", \"x\"]",
         Kind::Image => "debian:trixie",
         Kind::Packages => "[\"git\"]",
+        Kind::Registries => "[\"npm\"]",
         Kind::Upstream | Kind::RequestKeys => panic!("a map"),
     }
 }
@@ -284,6 +285,7 @@ fn a_change_that_lets_more_happen_unasked_is_refused_in_a_pipe() {
         &["set", "protectedPaths", r#"["/x"]"#],
         &["unset", "protectedPaths"],
         &["set", "policy", "default"],
+        &["set", "agent.registries", r#"["npm"]"#],
         &["unset", "policy"],
     ] {
         for (more, says) in

@@ -102,7 +102,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       home                `[ROOT]/home/.ironcurtain` is not there yet, and can be made: wrote and removed a file beside it
     ok       free space          [N] MiB are left where the home is
     ok       configuration       nothing is set, so the defaults hold
-    ok       servers file        no servers file, so the 3 built-in servers serve
+    ok       servers file        no servers file, so the 4 built-in servers serve
     ok       trusted identities  no server is trusted yet; the first start records it
     ok       policy              built-in `default`: 14 rules, 45 annotated tools, hash [HASH]
     ok       scenarios           53 of 53 about configured servers pass
@@ -114,6 +114,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       filesystem server   started in [N] ms, and lists 15 tools
     ok       git server          started in [N] ms, and lists 28 tools
     ok       fetch server        started in [N] ms, and lists 1 tool
+    ok       shell server        started in [N] ms, and lists 1 tool
     ok       code sandbox        ran a script, which found no way out
     ok       whole call          a client of a proxy wrote a file and fetched a page of this machine, and the log says so and is intact
     ok       socket              made one, and connected to it as ourselves
@@ -122,7 +123,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
 
-    22 checks: 0 failed, 0 with a warning
+    23 checks: 0 failed, 0 with a warning
     ");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(picture(&place.path("home")), []);
@@ -198,6 +199,7 @@ fn a_home_that_cannot_be_made_is_named() {
         "filesystem server",
         "git server",
         "fetch server",
+        "shell server",
         "code sandbox",
         "model gate",
         "openat2",

@@ -180,6 +180,7 @@ impl Link {
             keyring: parts.keyring,
             certificates: None,
             shown: Vec::new(),
+            packages: None,
             witness: Arc::clone(&parts.witness),
         };
         let setup = Setup {

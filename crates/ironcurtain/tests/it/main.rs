@@ -49,6 +49,7 @@ mod own_rules;
 mod protected;
 mod providers;
 mod proxy;
+mod registries;
 mod remotes;
 mod repl;
 mod run;
@@ -70,7 +71,7 @@ fn place() -> Place {
 
 /// Returns a servers file with these servers and none of the built-in ones that it does not name.
 fn alone(mut servers: serde_json::Value) -> serde_json::Value {
-    for builtin in ["filesystem", "git", "fetch"] {
+    for builtin in ["filesystem", "git", "fetch", "shell"] {
         if servers.get(builtin).is_none() {
             servers[builtin] = serde_json::Value::Null;
         }

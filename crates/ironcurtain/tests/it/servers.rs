@@ -182,6 +182,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     filesystem  off; `ironcurtain servers restore filesystem` switches it on again
     git  off; `ironcurtain servers restore git` switches it on again
     fetch  off; `ironcurtain servers restore fetch` switches it on again
+    shell  off; `ironcurtain servers restore shell` switches it on again
 
     In a session: confinement [RUNG].
     --- exit 0
@@ -218,6 +219,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]                  /bin/tame
     fetch  off; `ironcurtain servers restore fetch` switches it on again
+    shell  off; `ironcurtain servers restore shell` switches it on again
 
     In a session: confinement [RUNG].
     --- exit 0
@@ -310,14 +312,14 @@ fn servers_are_removed_from_the_file_as_it_is_written() {
         let rows: Vec<Value> = serde_json::from_str(&rig.run(&["list", "--json"]).stdout).unwrap();
         rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(), ["fetch", "filesystem", "git", "plain"]);
+    assert_eq!(names(), ["fetch", "filesystem", "git", "plain", "shell"]);
     assert_eq!(rig.run(&["remove", "plain", "--yes"]).stdout, "plain is removed\n");
     let removed = rig.run(&["remove", "git", "--yes"]);
     assert_eq!(removed.stdout, "git is removed; the built-in server `git` is used again\n");
-    assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 3));
+    assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 4));
     assert_eq!(rig.run(&["remove", "git", "--yes"]).code, 0);
     assert_eq!(written(), json!({"mcpServers": {"git": null}}));
-    assert_eq!(names(), ["fetch", "filesystem"]);
+    assert_eq!(names(), ["fetch", "filesystem", "shell"]);
     assert_ne!(rig.run(&["remove", "git"]).code, 0, "it is gone");
 }
 

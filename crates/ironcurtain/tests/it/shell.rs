@@ -1,10 +1,12 @@
 //! The shell server through the real program: commands in the agent's cage, judged, recorded and looked after.
 
+use ic_testkit::proxy::Proxy;
 use ic_testkit::{Output, Place};
+use serde_json::json;
 
 use crate::place;
 
-/// A workspace, and a servers file that has the shell.
+/// A workspace.
 struct Rig {
     place: Place,
 }
@@ -13,9 +15,6 @@ impl Rig {
     fn new() -> Self {
         let place = place();
         place.dir("work");
-        // It makes the home, too.
-        place.configure("session.autoSave", true);
-        place.write("home/.ironcurtain/mcp-servers.json", r#"{"shell":{"builtin":"shell"}}"#);
         Self { place }
     }
 
@@ -241,4 +240,68 @@ fn what_the_settings_show_is_there_and_read_only() {
     let output = rig.command("hello; echo x > ~/.tools/bin/hello; cat ~/.tools/key");
     check(&output, &["hello from the tool", "Read-only file system"]);
     assert!(!output.stdout.contains("canary-55"), "{output:?}");
+}
+
+/// It is offered without an entry, and nothing of it runs before a command does.
+#[test]
+fn the_shell_is_there_and_starts_with_its_first_command() {
+    let rig = Rig::new().with(&[("a.txt", "one")]);
+    let mut proxy = Proxy::start(&rig.place, &["--workspace", "work", "--policy", "coding"]);
+    proxy.initialize();
+    let listed = proxy.request("tools/list", &json!({}));
+    assert!(listed.line.contains("\"shell__run_command\""), "{}", listed.line);
+    let read = proxy.call("filesystem__read_file", &json!({"path": "a.txt"}));
+    assert!(read.good().contains("one"), "{}", read.line);
+    assert_eq!(n_shells(&proxy), 0, "nobody asked for a command");
+    let ran = proxy.call("shell__run_command", &json!({"command": "cat a.txt", "cwd": "."}));
+    assert!(ran.good().contains("one"), "{}", ran.line);
+    assert_ne!(n_shells(&proxy), 0, "this test cannot see it");
+    proxy.finish();
+}
+
+/// Returns how many processes beneath a proxy are our shell server.
+fn n_shells(proxy: &Proxy) -> usize {
+    let processes: Vec<(u32, u32, String)> = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let parent = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            Some((pid, parent, String::from_utf8_lossy(&words).replace('\0', " ")))
+        })
+        .collect();
+    let is_beneath = |pid: u32| {
+        let parent = |pid: u32| processes.iter().find(|it| it.0 == pid).map(|it| it.1);
+        std::iter::successors(Some(pid), |pid| parent(*pid))
+            .any(|it| i64::from(it) == i64::from(proxy.process().id()))
+    };
+    let is_shell = |it: &&(u32, u32, String)| it.2.contains("mcp-server shell") && is_beneath(it.0);
+    processes.iter().filter(is_shell).count()
+}
+
+#[test]
+fn the_shell_is_switched_off_by_null() {
+    let rig = Rig::new();
+    let listed = rig.place.run(["servers", "list"]).stdout;
+    assert!(listed.contains("built-in shell"), "{listed}");
+    rig.place.configure("session.autoSave", true);
+    rig.place.write("home/.ironcurtain/mcp-servers.json", r#"{"shell":null}"#);
+    let listed = rig.place.run(["servers", "list"]).stdout;
+    assert!(listed.contains("shell  off; `ironcurtain servers restore shell`"), "{listed}");
+    let output = rig.command("true");
+    assert_eq!(output.code, 1, "{output:?}");
+    let check = ["policy", "check", "shell", "run_command", r#"{"command":"ls","cwd":"/tmp"}"#];
+    let checked = rig.place.run(check);
+    assert!(checked.code != 0, "{checked:?}");
+}
+
+/// Without a cage there is no command, whatever the policy says.
+#[test]
+fn no_command_runs_without_a_cage() {
+    let rig = Rig::new();
+    rig.place.configure("confinement", "off");
+    let output = rig.command("echo ran > ran.txt");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(!rig.place.path("work/ran.txt").exists(), "{output:?}");
 }

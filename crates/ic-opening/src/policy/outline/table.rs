@@ -3,7 +3,7 @@
 //! Rules choose the places that are asked about, and which tools one probe can stand for; what is said of
 //! them is the answer to a call that is judged as a real one is. Nothing is forwarded.
 
-use ic_inventory::servers_file::Start;
+use ic_inventory::servers_file::{BuiltinServer, Start};
 use ic_policy::{Annotation, Authority, Effect, Finding, Rule, Structural};
 use ic_types::{Category, Object, Role, ServerName, ToolCall, ToolName};
 
@@ -66,6 +66,12 @@ impl Loaded {
             }
         }
         columns
+    }
+
+    /// Returns whether a column is that of our shell server.
+    pub(super) fn runs_commands(&self, column: &Column) -> bool {
+        let server = self.servers.get(column.server.as_str());
+        server.is_some_and(|(_, it)| it.start == Start::Builtin(BuiltinServer::Shell))
     }
 
     /// Returns what the policy answers about `value` in each of `columns`.

@@ -19,7 +19,7 @@ use crate::screen::Screen;
 /// The value is checked before anything is written, and the rest of the file stays as it is.
 /// Asks at the terminal before a change that lets more happen without you: `approvals.scripted`,
 /// another `policy`, a weaker `confinement`, fewer `protectedPaths`, more in
-/// `agent.show`, a `notify.command`.
+/// `agent.show` or `agent.registries`, a `notify.command`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -138,6 +138,13 @@ fn widening(
         "agent.show" => (
             "Agents and their commands could then read more of your files. Allow that?",
             |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
+        ),
+        "agent.registries" => (
+            "Agents and their commands could then read packages from there, and the names that they ask for leave \
+             this machine. Allow that?",
+            |before, after| {
+                after.agent_registries.iter().any(|it| !before.agent_registries.contains(it))
+            },
         ),
         "notify.command" => (
             "This program would then run with all of your rights whenever a call waits, and is told what the \

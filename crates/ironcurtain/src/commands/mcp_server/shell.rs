@@ -20,18 +20,20 @@ pub(crate) struct ShellArgs {
     /// Home directory of commands
     #[arg(long, value_name = "DIR")]
     home: OsString,
+    /// Variable that commands find in their environment besides (can be repeated)
+    #[arg(long, value_name = "NAME=VALUE")]
+    variable: Vec<String>,
 }
 
 /// Makes the server.
 pub(crate) fn open(args: &ShellArgs) -> Result<Shell, Failure> {
     if !args.caged {
         return Err(Failure::usage(
-            "commands run only in a cage: add `\"shell\": {\"builtin\": \"shell\"}` to mcp-servers.json and \
-             use `ironcurtain proxy` or `ironcurtain start`",
+            "commands run only in a cage, which `ironcurtain proxy`, `ironcurtain start` and `ironcurtain run` make",
         ));
     }
     let variable = |name: &str, value: OsString| (OsString::from(name), value);
-    let environment = vec![
+    let mut environment = vec![
         variable("PATH", args.path.clone()),
         variable("HOME", args.home.clone()),
         variable("TMPDIR", "/tmp".into()),
@@ -39,5 +41,7 @@ pub(crate) fn open(args: &ShellArgs) -> Result<Shell, Failure> {
         variable("TZ", "UTC".into()),
         variable("TERM", "dumb".into()),
     ];
+    let more = args.variable.iter().filter_map(|it| it.split_once('='));
+    environment.extend(more.map(|(name, value)| variable(name, value.into())));
     Shell::in_this_cage(environment).map_err(|error| Failure::config(ic_types::chain(&error)))
 }

@@ -6,7 +6,7 @@ use ic_egress::Egress;
 use ic_home::config::Config;
 use ic_home::{Environment, SystemClock};
 use ic_mitm::provider::login::{self, LoginRules};
-use ic_mitm::{Earlier, Login, LoginSource, Pay, Place, RealKey, Upstream};
+use ic_mitm::{Before, Earlier, Login, LoginSource, Packages, Pay, Place, RealKey, Upstream};
 use ic_model::ModelError;
 use ic_opening::thinker::{base_url, key};
 use ic_types::{Host, InvalidName, Provider, Secret, ServerName};
@@ -25,6 +25,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) login: Option<&'a str>,
     /// What the session has used in earlier processes.
     pub(crate) earlier: Earlier,
+    /// The package registries that are behind the gate too.
+    pub(crate) packages: Option<Arc<Packages>>,
+    /// What has to happen before each request to a model.
+    pub(crate) before: Option<Arc<dyn Before>>,
     pub(crate) config: &'a Config,
     pub(crate) environment: &'a Environment,
 }

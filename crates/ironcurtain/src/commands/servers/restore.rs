@@ -13,7 +13,7 @@ use crate::screen::{Screen, visible};
 /// Switch a built-in server on again that `servers remove` switched off
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// Built-in server: `filesystem`, `git` or `fetch`
+    /// Built-in server: `filesystem`, `git`, `fetch` or `shell`
     name: String,
 }
 

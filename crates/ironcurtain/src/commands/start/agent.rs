@@ -19,7 +19,8 @@ use ic_model::Cost;
 use ic_opening::thinker::key;
 use ic_opening::{Opened, SessionWanted};
 use ic_session::{
-    AgentParts, AgentSession, Attended as _, GateNews, News, Seat, SessionHandle as _, SessionKind,
+    AgentParts, AgentSession, Attended as _, GateNews, LookFirst, News, Seat, SessionHandle as _,
+    SessionKind,
 };
 use ic_store::Metadata;
 use ic_types::{AbsolutePath, ModelId, Provider};
@@ -272,12 +273,15 @@ fn parts(
     let egress = Egress::new(Arc::new(SystemResolver::new()), ledger, connections.clone());
     let audited = Arc::new(AuditLedger::new(Arc::clone(log)));
     let gate_news = Arc::new(GateNews::new(audited, Arc::clone(news)));
+    let look_first = Arc::new(LookFirst::default());
     let agent = chosen.adapter.name();
     let wanted = way::Wanted {
         provider: chosen.provider,
         agent: Some(agent),
         login: config.agent.logins.contains_key(agent).then_some(agent),
         earlier: earlier(opened, is_resumed, config)?,
+        packages: opened.packages.clone(),
+        before: Some(Arc::clone(&look_first) as _),
         config,
         environment,
     };
@@ -300,6 +304,7 @@ fn parts(
         workers: (opened.launcher.clone(), workers),
         gate,
         gate_news,
+        look_first,
         certificate,
         connections,
         model: chosen.model.clone(),

@@ -198,7 +198,6 @@ fn commands_of_the_shell_server_read_no_hidden_history() {
     git(&stage_work, &["add", "-A"]);
     git(&stage_work, &["commit", "--quiet", "-m", "first"]);
     place.configure("session.autoSave", true);
-    place.write("home/.ironcurtain/mcp-servers.json", r#"{"shell":{"builtin":"shell"}}"#);
     place.write(
         "script.ts",
         "const said = shell.run_command({command: 'git show HEAD:secrets/x 2>&1; echo ended', cwd: '.'});

@@ -1,10 +1,15 @@
 //! What an agent plants for the user's programs to run, with its own shell: put back, and asked about.
 
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
 use ic_testkit::git_host::git;
+use ic_testkit::provider::ScriptedProvider;
 use ic_testkit::proxy::records;
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::row::CLAUDE_CODE;
 use super::{Stage, says, uses};
 use crate::proxy::until;
 
@@ -37,6 +42,36 @@ fn an_agent_that_plants_something_goes_on_without_it() {
     assert!(output.stderr.contains("It stays put back: no approver was connected"), "{output:?}");
     let events: Vec<String> = records(&stage.place).iter().map(ToString::to_string).collect();
     assert!(events.iter().any(|it| it.contains("put_back")), "{events:?}");
+}
+
+/// Each request to the model waits for a complete look, so nothing planted is there once the model hears of it.
+#[test]
+fn nothing_planted_is_there_when_the_model_is_asked() {
+    let (work, seen) = (Arc::new(OnceLock::<PathBuf>::new()), Arc::new(Mutex::new(Vec::new())));
+    let hook = {
+        let (work, seen) = (Arc::clone(&work), Arc::clone(&seen));
+        Arc::new(move |_| {
+            let is_there = |name: &&str| work.get().is_some_and(|work| work.join(name).exists());
+            seen.lock()
+                .unwrap()
+                .push([".envrc", ".vscode", "made.txt"].iter().map(is_there).collect());
+        })
+    };
+    let provider = ScriptedProvider::start_for_stranger_with([], hook);
+    let Some(stage) = Stage::set_before(&CLAUDE_CODE, provider) else { return };
+    work.set(stage.place.path("work")).unwrap();
+    let command =
+        "echo work > made.txt; mkdir .vscode; echo {} > .vscode/tasks.json; echo evil > .envrc";
+    plant(&stage, command);
+    let output = stage.start(&["Plant."]);
+    assert_eq!(output.stdout.trim(), "Done.", "{output:?}");
+    let seen: Vec<Vec<bool>> = seen.lock().unwrap().clone();
+    assert!(seen.iter().any(|it| it[2]), "the model was asked after the command: {seen:?}");
+    assert!(seen.iter().all(|it| !it[0] && !it[1]), "{seen:?}");
+    // The control: they were made.
+    for name in [".envrc", ".vscode"] {
+        assert!(output.stderr.contains(name), "{name}: {output:?}");
+    }
 }
 
 #[test]

@@ -97,6 +97,7 @@ async fn attack(ground: &Ground, tool: &str, judged: &[(&str, Rights)], readable
         variables: Vec::new(),
         certificates: None,
         shown: Vec::new(),
+        packages: None,
     };
     let one_shot = OneShot::plan(tool, &judged, &bounds, &RealDisk).unwrap();
     let mut cage = one_shot.cage(&lent, &bounds, ground.rung, &RealDisk);

@@ -100,7 +100,32 @@ fn a_server_that_is_off_frees_nothing() {
     );
     place.write("home/.ironcurtain/mcp-servers.json", r#"{"filesystem":null,"git":null}"#);
     let line = outline(&place, &[]);
+    assert_eq!(under(&line, "free"), "run commands in the sandbox", "{line}");
+    let none = r#"{"filesystem":null,"git":null,"shell":null}"#;
+    place.write("home/.ironcurtain/mcp-servers.json", none);
+    let line = outline(&place, &[]);
     assert!(!line.contains("free: ") && line.contains("asks: everything else; "), "{line}");
+}
+
+/// Commands are said of apart where they are not what everything else is; files are said of without them.
+#[test]
+fn commands_are_said_of_where_they_differ() {
+    let place = scripted();
+    let work = place.dir("work").to_str().unwrap().to_owned();
+    let flags = ["--workspace", work.as_str()];
+    let run = "run commands in the workspace";
+    let line = outline(&place, &flags);
+    assert!(under(&line, "free").starts_with("everything in the workspace"), "{line}");
+    assert!(!line.contains(run), "{line}");
+    change(&place, &["never", "shell.run_command"]);
+    let line = outline(&place, &flags);
+    assert!(under(&line, "free").starts_with("everything in the workspace"), "{line}");
+    assert!(under(&line, "refused").contains(run), "{line}");
+    let call = json!({"command": "ls", "cwd": work});
+    assert_eq!(check(&place, "shell.run_command", &call), "deny");
+    place.write("home/.ironcurtain/mcp-servers.json", r#"{"shell":null}"#);
+    let line = outline(&place, &flags);
+    assert!(!line.contains(run), "{line}");
 }
 
 #[test]
@@ -114,7 +139,9 @@ fn a_verb_that_is_never_allowed_is_not_free_anywhere() {
             .starts_with("read, write, commit and rewrite history in the workspace, "),
         "{line}"
     );
-    assert_eq!(under(&line, "refused"), "delete anywhere", "{line}");
+    // A command could delete, so none runs.
+    let refused = "run commands in the workspace, delete anywhere";
+    assert_eq!(under(&line, "refused"), refused, "{line}");
     // In a session's own sandbox a general rule changes nothing, and the line says that too.
     let line = outline(&place, &[]);
     assert!(under(&line, "free").starts_with("everything in the sandbox, "), "{line}");

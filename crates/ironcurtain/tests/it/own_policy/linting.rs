@@ -63,7 +63,7 @@ fn each_mistake_is_found_with_its_place() {
     let people = policy(&place, &["lint", "own"]);
     assert_eq!(people.code, 1);
     assert!(
-        people.stdout.contains("correct the name; the servers are fetch, filesystem, git"),
+        people.stdout.contains("correct the name; the servers are fetch, filesystem, git, shell"),
         "{people:?}"
     );
     assert!(people.stdout.ends_with("12 findings\n"), "{people:?}");

@@ -143,7 +143,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     let names: Vec<&String> = file.as_object().unwrap().keys().collect();
     assert_eq!(names, ["tiny"], "the built-in ones are there anyway");
     let listed = place.run(["servers", "list"]).stdout;
-    for name in ["filesystem", "git", "fetch", "tiny"] {
+    for name in ["filesystem", "git", "fetch", "shell", "tiny"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
     }
     let run = file["tiny"]["args"][0].as_str().unwrap();

@@ -42,7 +42,7 @@ fn only_built_in_servers_are_restored() {
     let place = place();
     let refused = place.run(["servers", "restore", "memory"]);
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.stderr.contains("filesystem, git, fetch"), "{refused:?}");
+    assert!(refused.stderr.contains("filesystem, git, fetch, shell"), "{refused:?}");
     place.write("home/.ironcurtain/mcp-servers.json", r#"{"git":{"command":"true"}}"#);
     let refused = place.run(["servers", "restore", "git"]);
     assert_eq!(refused.code, 1, "{refused:?}");

@@ -103,6 +103,7 @@ impl World {
             keyring: ic_backend::Keyring::default(),
             certificates: None,
             shown: Vec::new(),
+            packages: None,
             notify: None,
             discretion: ic_session::Discretion::default(),
             wait: options.wait,
