@@ -285,17 +285,22 @@ pub(crate) fn handwritten_in(path: &Path) -> Result<Vec<Json>, Failure> {
     // Checked in full, with the place of a mistake, before it is taken apart.
     let file = path.display().to_string();
     drop(ic_policy::artifact::read::<Scenarios>(Source { file: &file, bytes: &bytes })?);
-    let Ok(Json::Object(object)) = Json::parse(&bytes, JsonLimits::ARTIFACT) else {
-        return Ok(Vec::new());
-    };
-    let is_by_hand = |it: &&Json| match it {
+    let is_by_hand = |it: &Json| match it {
         Json::Object(it) => it.get("source").and_then(Json::as_str) == Some("handwritten"),
         _ => false,
     };
-    Ok(match object.get("scenarios") {
-        Some(Json::Array(all)) => all.iter().filter(is_by_hand).cloned().collect(),
+    Ok(all_scenarios(&bytes).into_iter().filter(is_by_hand).collect())
+}
+
+/// Returns the scenarios of a file that was checked before.
+pub(crate) fn all_scenarios(bytes: &[u8]) -> Vec<Json> {
+    let Ok(Json::Object(object)) = Json::parse(bytes, JsonLimits::ARTIFACT) else {
+        return Vec::new();
+    };
+    match object.get("scenarios") {
+        Some(Json::Array(all)) => all.clone(),
         _ => Vec::new(),
-    })
+    }
 }
 
 fn header(bytes: &[u8], key: &str) -> Option<String> {
