@@ -18,6 +18,7 @@ use ic_policy::Effect;
 use ic_types::{Role, ServerName, ToolName};
 
 use crate::fault::{Fault, Faults};
+use crate::list::ListDefinition;
 use crate::parse::{Constitution, Kept};
 use crate::sentence::{Deed, Sentence};
 pub(crate) use atom::is_beneath;
@@ -53,6 +54,8 @@ pub struct Compiled {
     pub notes: Vec<Note>,
     /// Rules that have no plain form and are kept as they are.
     pub kept: Vec<Kept>,
+    /// Where the values of lists come from.
+    pub lists: Vec<ListDefinition>,
     atoms: Vec<Atom>,
     /// The regions of the atoms, in their order.
     regions: Vec<Region>,
@@ -93,11 +96,13 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     }
     let mut notes = compiler.notes(&pieces, &atoms);
     notes.extend(notes::of_blocks(&constitution.kept));
-    notes.sort_by_key(|note| note.line);
     let names = constitution.kept.iter().map(|it| it.name.as_str());
     let rules = shape::rules(&pieces, sentences, (default, names));
+    notes.extend(notes::of_lists(&constitution.lists, &rules));
+    notes.sort_by_key(|note| note.line);
     let regions = atoms.iter().map(Region::of).collect();
-    Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, regions, texts, default })
+    let (kept, lists) = (constitution.kept.clone(), constitution.lists.clone());
+    Ok(Compiled { rules, notes, kept, lists, atoms, regions, texts, default })
 }
 
 /// Returns what holds for everything else.
@@ -175,7 +180,7 @@ impl Compiler<'_> {
                 // The sandbox may have a rule before those of other places.
                 let is_earlier =
                     |it: &&Ruled<'_>| it.region.is_sandbox() && it.region.is_for(one.region);
-                let has_sandbox = kept.iter().any(|it| is_earlier(it));
+                let has_sandbox = kept.iter().any(is_earlier);
                 let is_left = |it: &Shape| !(has_sandbox && general::is_of_sandbox(it));
                 all.into_iter().filter(is_left).collect()
             }
