@@ -5,7 +5,7 @@
 use ic_types::{Json, JsonLimits, Object, ServerName, ToolName};
 
 use super::clause::Stuck;
-use super::{meant, place, raw};
+use super::{place, raw};
 use crate::document::{self, Document, Statement};
 use crate::fault::Fault;
 use crate::list::{ListDefinition, ListSource};
@@ -20,8 +20,7 @@ const OFFERS: [&str; 3] = [
 
 /// Reads a statement as one about a list; `None` if it is about something else.
 pub(super) fn definition(statement: &Statement) -> Option<Result<ListDefinition, Fault>> {
-    let words = meant(&statement.words);
-    let (first, rest) = words.split_first()?;
+    let (first, rest) = statement.words.split_first()?;
     if !first.text.starts_with('@') {
         return None;
     }
@@ -162,7 +161,7 @@ mod tests {
             "@a is each `e-mail` that list of book returns for `{\"group\":\"work. or\"}`.",
             "@a e-mail of book.list {\"group\":\"work. or\"}",
         );
-        check("@news means popular news sites.", "@news popular news sites | None");
+        check("@news means the popular news sites.", "@news the popular news sites | None");
         check(
             "@a means my friends, found with book.",
             "@a my friends | Some(ServerName(\"book\"))",

@@ -133,11 +133,11 @@ fn nothing_is_written_unless_somebody_agrees() {
     let refused = refresh(&place, &[]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("there is no terminal"), "{refused:?}");
-    let said_no = at_terminal(&place, "n");
+    let said_no = at_terminal(&place, "n\\n");
     assert_eq!(said_no.code, 1, "{said_no:?}");
     assert!(said_no.stdout.contains("+ docs.rs"), "{said_no:?}");
     assert!(!place.path(LISTS).exists());
-    let said_yes = at_terminal(&place, "y");
+    let said_yes = at_terminal(&place, "y\\n");
     assert_eq!(said_yes.code, 0, "{said_yes:?}");
     assert!(place.path(LISTS).exists());
     // Scripts answer only where the user lets them.
@@ -152,7 +152,8 @@ fn what_comes_into_force_is_noted() {
     let place = with_list(MAY_READ, FROM_A_FILE);
     assert_eq!(place.run(["policy", "use", "./made", "--yes"]).code, 0);
     assert_eq!(place.run(["refresh-lists", "--yes"]).code, 0);
-    let log = fs::read_to_string(place.path("home/.ironcurtain/logs/policy-changes.jsonl")).unwrap();
+    let log =
+        fs::read_to_string(place.path("home/.ironcurtain/logs/policy-changes.jsonl")).unwrap();
     let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
     assert_eq!(last["by"], "refresh-lists", "{last}");
     assert_ne!(last["widenings"], json!([]), "{last}");
