@@ -21,7 +21,7 @@ use crate::own_policy::difference::{Difference, Settings};
 use crate::own_policy::force::note_use;
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
-use find::{Chosen, Finder};
+use find::{Chosen, Finder, Found};
 
 /// Find the values of a policy's lists anew
 ///
@@ -96,14 +96,12 @@ pub(crate) fn run(
     }
     let found: Vec<FoundList<'_>> = outcomes
         .iter()
-        .filter_map(|(chosen, found)| {
-            Some(FoundList { list: &chosen.list, values: found.as_deref().ok()? })
-        })
+        .filter_map(|it| Some(FoundList { list: it.list, values: it.outcome.as_deref().ok()? }))
         .collect();
     let refresh = Refresh { args, directory, before: &before, home: &home, environment };
     let is_done = found.is_empty() || refresh.write(&found, screen)?;
     let mut has_failed = false;
-    for (Chosen { list, .. }, outcome) in &outcomes {
+    for Found { list, outcome } in &outcomes {
         if let Err(why) = outcome {
             has_failed = true;
             screen.warning(&visible_line(&format!("@{} stays as it was: {why}", list.name)));
@@ -135,10 +133,10 @@ fn chosen(names: &[String], compiled: &[u8]) -> Result<Vec<Chosen>, Failure> {
         if !names.is_empty() && !is_named {
             continue;
         }
-        match Chosen::of(list) {
-            Ok(one) => chosen.push(one),
-            Err(list) if is_named => return Err(no_source(&list.name)),
-            Err(_) => {}
+        match Chosen::of(&list) {
+            Some(one) => chosen.push(one),
+            None if is_named => return Err(no_source(&list.name)),
+            None => {}
         }
     }
     match chosen.is_empty() {

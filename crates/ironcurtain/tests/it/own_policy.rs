@@ -132,6 +132,7 @@ fn a_vanished_policy_in_force_is_not_made_anew_unasked() {
 #[test]
 fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
     let place = scripted();
+    place.dir("home/Downloads");
     for (name, from) in [("one", "default"), ("two", "coding"), ("three", "readonly")] {
         let output = changed(&place, &["new", name, "--from", from]);
         assert!(output.stdout.contains("next:"), "{output:?}");
@@ -154,7 +155,8 @@ fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
         assert!(n_tested(from) < n_tested(name), "{name}");
         // A sentence of one's own may be against them.
         let sentence = ["allow", "filesystem", "--to", "delete", "--in", "~/Downloads"];
-        changed(&place, &[&sentence[..], &["--policy", name]].concat());
+        let output = changed(&place, &[&sentence[..], &["--policy", name]].concat());
+        assert!(!output.stdout.is_empty(), "{output:?}");
     }
     // The policy in force is still the built-in one.
     assert_eq!(place.run(["config", "get", "policy"]).stdout, "default\n");

@@ -2,7 +2,7 @@
 
 usage: answers.py [--early TEXT FILE | --meanwhile SCRIPT] [ANSWER ...] -- COMMAND ...
 
-A question is whatever ends in `[y/N] `, or in a choice that can be left (`[q] quit: `, `[b] back: `); each is answered with the next ANSWER, in which `\\n`, `\\x03` and
+A question is whatever ends in `[y/N] `, or in a choice that can be left (`[q] quit: `, `[q] stop: `, `[b] back: `); each is answered with the next ANSWER, in which `\\n`, `\\x03` and
 the like mean what they mean in Python. With `--early`, TEXT is typed at once, and then FILE is made. With
 `--meanwhile`, the shell runs SCRIPT without a terminal when the first question stands, before it is answered.
 Prints what the command wrote to the terminal, and ends as the command ended: with its exit code, or with
@@ -48,7 +48,7 @@ def main():
         if not some:
             break
         seen += some
-        if seen[answered:].endswith((b"[y/N] ", b"[q] quit: ", b"[b] back: ")) and answers:
+        if seen[answered:].endswith((b"[y/N] ", b"[q] quit: ", b"[q] stop: ", b"[b] back: ")) and answers:
             answered = len(seen)
             if meanwhile:
                 # Not at this terminal, nor at any.

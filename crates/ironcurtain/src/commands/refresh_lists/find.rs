@@ -34,17 +34,21 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Returns the list back if nothing says where its values come from.
-    pub(super) fn of(list: DefinedList) -> Result<Self, DefinedList> {
-        match (Kind::parse(&list.kind), list.definition.as_ref().map(|it| it.source.clone())) {
-            (Some(kind), Some(source)) => Ok(Self { list, kind, source }),
-            (_, _) => Err(list),
-        }
+    /// Takes a list; `None` if nothing says where its values come from.
+    pub(super) fn of(list: &DefinedList) -> Option<Self> {
+        let (kind, definition) = (Kind::parse(&list.kind)?, list.definition.as_ref()?);
+        Some(Self { list: list.clone(), kind, source: definition.source.clone() })
     }
 }
 
 /// What came of a list: its values, or why they were not found.
 type Outcome = Result<Vec<String>, String>;
+
+/// A list, and what came of it.
+pub(super) struct Found<'c> {
+    pub(super) list: &'c DefinedList,
+    pub(super) outcome: Outcome,
+}
 
 /// Finds values under a policy.
 #[derive(Clone, Copy)]
@@ -74,7 +78,7 @@ impl Finder<'_> {
         self,
         chosen: &'c [Chosen],
         screen: &mut Screen,
-    ) -> Result<(Vec<(&'c Chosen, Outcome)>, u64), Failure> {
+    ) -> Result<(Vec<Found<'c>>, u64), Failure> {
         let today: String = SystemClock.now().to_string().chars().take(10).collect();
         let needs_model = |it: &Chosen| matches!(it.source, ListSource::Words { .. });
         let compiler = match chosen.iter().any(needs_model) {
@@ -99,7 +103,8 @@ impl Finder<'_> {
             }
         }
         let outcomes = read(chosen, &ways, compiler.as_ref(), &today, screen)?;
-        Ok((chosen.iter().zip(outcomes).collect(), n_unanswered))
+        let found = |(one, outcome): (&'c Chosen, Outcome)| Found { list: &one.list, outcome };
+        Ok((chosen.iter().zip(outcomes).map(found).collect(), n_unanswered))
     }
 
     /// Says for each list which call is to be made, if one is.
