@@ -11,7 +11,7 @@
 //! part in the process that judges calls.
 //!
 //! Reading order: [`mod@run`] (all stages), [`mod@unit`] (what they are about), [`ask`] (one structured question),
-//! [`stage`] (prompts and schemas), the stages [`sentences`], [`cases`], [`judge`] and [`annotate`], and the
+//! [`stage`] (prompts and schemas), the stages [`sentences`], [`cases`], [`judge`], [`annotate`] and [`lists`], and the
 //! ports [`cache`], [`journal`] and [`engine`].
 //!
 //! # Invariants
@@ -28,6 +28,7 @@ pub mod cases;
 pub mod engine;
 pub mod journal;
 pub mod judge;
+pub mod lists;
 pub mod run;
 pub mod sentences;
 pub mod stage;

@@ -289,7 +289,7 @@ fn merged(plain: &Constitution, proposals: &[Proposal], proposed: &[Proposed]) -
         }
     }
     sentences.sort_by_key(|it| it.line);
-    Constitution { sentences, kept: plain.kept.clone() }
+    Constitution { sentences, kept: plain.kept.clone(), lists: plain.lists.clone() }
 }
 
 /// Returns what a person wrote, what earlier units passed, and what this one has to.

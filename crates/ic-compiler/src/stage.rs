@@ -17,12 +17,23 @@ pub enum Stage {
     Scenarios,
     /// Who is to blame for a failure.
     Judge,
+    /// Which call returns the values of a list.
+    ListCall,
+    /// The values of a list.
+    ListValues,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 5] =
-        [Self::Annotate, Self::PreFilter, Self::Sentences, Self::Scenarios, Self::Judge];
+    pub const ALL: [Self; 7] = [
+        Self::Annotate,
+        Self::PreFilter,
+        Self::Sentences,
+        Self::Scenarios,
+        Self::Judge,
+        Self::ListCall,
+        Self::ListValues,
+    ];
 
     /// Returns the name of the stage.
     pub fn name(self) -> &'static str {
@@ -32,6 +43,8 @@ impl Stage {
             Self::Sentences => "sentences",
             Self::Scenarios => "scenarios",
             Self::Judge => "judge",
+            Self::ListCall => "list-call",
+            Self::ListValues => "list-values",
         }
     }
 
@@ -43,6 +56,8 @@ impl Stage {
             Self::Sentences => include_str!("../prompts/sentences.md"),
             Self::Scenarios => include_str!("../prompts/scenarios.md"),
             Self::Judge => include_str!("../prompts/judge.md"),
+            Self::ListCall => include_str!("../prompts/list_call.md"),
+            Self::ListValues => include_str!("../prompts/list_values.md"),
         }
     }
 
@@ -54,6 +69,8 @@ impl Stage {
             Self::Sentences => include_str!("../prompts/sentences.json"),
             Self::Scenarios => include_str!("../prompts/scenarios.json"),
             Self::Judge => include_str!("../prompts/judge.json"),
+            Self::ListCall => include_str!("../prompts/list_call.json"),
+            Self::ListValues => include_str!("../prompts/list_values.json"),
         }
     }
 

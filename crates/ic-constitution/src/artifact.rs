@@ -5,6 +5,7 @@
 use ic_types::{Digest, Json, Object, Role};
 
 use crate::compile::{Compiled, Condition, Rule, Tool};
+use crate::list::{ListDefinition, ListSource};
 use crate::scenario::Scenario;
 
 /// What is written besides the rules.
@@ -25,7 +26,7 @@ const COMPILER: &str = "plain-1";
 pub fn compiled_policy(compiled: &Compiled, origin: Origin<'_>) -> String {
     let mut file = header(origin);
     file.insert("rules", all_rules(compiled));
-    let lists = list_definitions(&compiled.rules);
+    let lists = list_definitions(&compiled.rules, &compiled.lists);
     if !lists.is_empty() {
         file.insert("listDefinitions", lists);
     }
@@ -186,8 +187,8 @@ fn match_type(role: Role) -> &'static str {
     }
 }
 
-/// Says what the lists are that rules name.
-fn list_definitions(rules: &[Rule]) -> Vec<Json> {
+/// Returns the lists that rules name: their names, their kinds, and a sentence about each.
+pub(crate) fn named_lists(rules: &[Rule]) -> Vec<(String, &'static str, String)> {
     let mut found: Vec<(String, &'static str, String)> = Vec::new();
     let mut note = |text: &str, kind: &'static str, rule: &Rule| {
         if let Some(name) = text.trim_start_matches('=').strip_prefix('@')
@@ -210,14 +211,31 @@ fn list_definitions(rules: &[Rule]) -> Vec<Json> {
         }
     }
     found.sort();
+    found
+}
+
+/// Says what the lists are that rules name, and where their values come from.
+fn list_definitions(rules: &[Rule], lists: &[ListDefinition]) -> Vec<Json> {
     let definition = |(name, kind, principle): (String, &'static str, String)| {
         let mut object = Object::new();
+        let defined = lists.iter().find(|it| it.name == name);
         object.insert("name", name);
         object.insert("type", kind);
-        object.insert("principle", principle);
+        object.insert("principle", defined.map_or(principle, |it| it.text.clone()));
+        if let Some(ListDefinition { source, text, .. }) = defined {
+            let (words, server) = match source {
+                ListSource::Tool { server, .. } => (text, Some(server)),
+                ListSource::Words { words, server } => (words, server.as_ref()),
+            };
+            object.insert("generationPrompt", words.as_str());
+            object.insert("requiresMcp", server.is_some());
+            if let Some(server) = server {
+                object.insert("mcpServerHint", server.as_str());
+            }
+        }
         Json::Object(object)
     };
-    found.into_iter().map(definition).collect()
+    named_lists(rules).into_iter().map(definition).collect()
 }
 
 /// Writes JSON for people: two spaces, and short things on one line.

@@ -18,6 +18,7 @@ use ic_policy::Effect;
 use ic_types::{Role, ServerName, ToolName};
 
 use crate::fault::{Fault, Faults};
+use crate::list::ListDefinition;
 use crate::parse::{Constitution, Kept};
 use crate::sentence::{Deed, Sentence};
 pub(crate) use atom::is_beneath;
@@ -53,6 +54,8 @@ pub struct Compiled {
     pub notes: Vec<Note>,
     /// Rules that have no plain form and are kept as they are.
     pub kept: Vec<Kept>,
+    /// Where the values of lists come from.
+    pub lists: Vec<ListDefinition>,
     atoms: Vec<Atom>,
     /// The regions of the atoms, in their order.
     regions: Vec<Region>,
@@ -93,11 +96,13 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     }
     let mut notes = compiler.notes(&pieces, &atoms);
     notes.extend(notes::of_blocks(&constitution.kept));
-    notes.sort_by_key(|note| note.line);
     let names = constitution.kept.iter().map(|it| it.name.as_str());
     let rules = shape::rules(&pieces, sentences, (default, names));
+    notes.extend(notes::of_lists(&constitution.lists, &rules));
+    notes.sort_by_key(|note| note.line);
     let regions = atoms.iter().map(Region::of).collect();
-    Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, regions, texts, default })
+    let (kept, lists) = (constitution.kept.clone(), constitution.lists.clone());
+    Ok(Compiled { rules, notes, kept, lists, atoms, regions, texts, default })
 }
 
 /// Returns what holds for everything else.
@@ -136,10 +141,14 @@ struct Said<'a> {
 impl Compiler<'_> {
     /// Returns the rules about one judged thing, in their order.
     fn rules_for(&self, judged: Judged, atoms: &[&Atom]) -> Result<Vec<Shape>, Faults> {
-        let extra = webs(judged, atoms);
-        let regions = region::closure(atoms, extra, RULES_MAX)
-            .map_err(|region::TooMany| self.too_many(atoms))?;
+        let too_many = |region::TooMany| self.too_many(atoms);
         let own: Vec<(&Atom, Region)> = atoms.iter().map(|it| (*it, Region::of(it))).collect();
+        let mut regions =
+            region::closure(atoms, webs(judged, atoms), RULES_MAX).map_err(too_many)?;
+        let of_sandbox = self.sandboxes(judged, &own, &regions);
+        if !of_sandbox.is_empty() {
+            regions = region::closure(atoms, of_sandbox, RULES_MAX).map_err(too_many)?;
+        }
         let mut ruled: Vec<Ruled<'_>> = Vec::new();
         for region in &regions {
             let about = own.iter().filter(|(atom, own)| region.is_of(atom, own));
@@ -166,13 +175,47 @@ impl Compiler<'_> {
         }
         let shapes = kept.iter().rev().flat_map(|one| match one.region.area {
             Area::General => {
-                general::shapes(judged, one.region, &one.here, (self.texts, self.default))
+                let all =
+                    general::shapes(judged, one.region, &one.here, (self.texts, self.default));
+                // The sandbox may have a rule before those of other places.
+                let is_earlier =
+                    |it: &&Ruled<'_>| it.region.is_sandbox() && it.region.is_for(one.region);
+                let has_sandbox = kept.iter().any(is_earlier);
+                let is_left = |it: &Shape| !(has_sandbox && general::is_of_sandbox(it));
+                all.into_iter().filter(is_left).collect()
             }
             Area::Directory(_) | Area::Hosts(_) | Area::Names(_) => {
                 vec![Shape::of(one.region, one.what)]
             }
         });
         Ok(shapes.collect())
+    }
+
+    /// Returns the regions of the sandbox that have to be judged by themselves.
+    ///
+    /// SECURITY: what restricts a directory is weaker than containment in a sandbox beneath it. Where something
+    /// else restricts all places, the rule for the sandbox has to stand before that for the directory.
+    fn sandboxes(
+        &self,
+        judged: Judged,
+        own: &[(&Atom, Region)],
+        regions: &[Region],
+    ) -> Vec<Region> {
+        let restricts = |region: &&Region| {
+            let about = own.iter().filter(|(atom, own)| region.is_of(atom, own));
+            let here: Vec<&Atom> = about.map(|(atom, _)| *atom).collect();
+            let is_directory = matches!(region.area, Area::Directory(_)) && !region.is_in_sandbox();
+            is_directory
+                && verdict(&here, self.texts).is_some_and(|(effect, _)| effect != Effect::Allow)
+        };
+        let is_path = matches!(judged, Judged::Role(role) if is_path_role(role));
+        if !is_path || !regions.iter().any(|region| restricts(&region)) {
+            return Vec::new();
+        }
+        let anywhere = own.iter().filter(|(atom, _)| {
+            atom.effect != Effect::Allow && matches!(atom.spot, Spot::Anywhere)
+        });
+        anywhere.map(|(_, own)| Region { area: Area::sandbox(), ..own.clone() }).collect()
     }
 
     /// Returns whether the rule of a region would say what the next of the `later` ones says anyway.

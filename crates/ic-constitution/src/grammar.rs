@@ -9,7 +9,7 @@ mod verbs;
 use ic_policy::Effect;
 use ic_types::Role;
 
-pub use forms::{FORMS, PLACES};
+pub use forms::{FORMS, LISTS, PLACES};
 pub use verbs::VERBS;
 
 /// Something that an agent does; each has its role.
@@ -155,7 +155,7 @@ impl Verb {
     }
 }
 
-/// Returns every example of the table.
+/// Returns every example of a sentence about the agent.
 pub fn examples() -> impl Iterator<Item = &'static str> {
     let verbs = VERBS.iter().map(|row| row.example);
     let forms = FORMS.iter().map(|row| row.example);
@@ -189,9 +189,16 @@ pub fn page() -> String {
         lines.push(format!("      {}", row.example));
     }
     lines.extend([String::new(), "PLACES, SERVERS AND TOOLS".to_owned()]);
-    for PlaceRow { form, meaning, example } in &PLACES {
-        lines.extend([format!("  {form}"), format!("      {meaning}"), format!("      {example}")]);
-    }
+    let rows = |rows: &[PlaceRow]| {
+        let row = |it: &PlaceRow| {
+            let PlaceRow { form, meaning, example } = it;
+            [format!("  {form}"), format!("      {meaning}"), format!("      {example}")]
+        };
+        rows.iter().flat_map(row).collect::<Vec<String>>()
+    };
+    lines.extend(rows(&PLACES));
+    lines.extend([String::new(), "LISTS".to_owned()]);
+    lines.extend(rows(&LISTS));
     lines.push(
         "\nANY SENTENCE may end with `because …`, which is shown as the reason.\n\
          Headings, block quotes, HTML comments and code blocks are commentary; every other line has to be\n\

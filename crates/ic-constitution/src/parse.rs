@@ -4,6 +4,7 @@
 //! the nearest plain sentence.
 
 mod clause;
+mod list;
 mod offer;
 mod place;
 mod stated;
@@ -14,9 +15,11 @@ use ic_types::{Json, JsonLimits};
 use crate::document::{self, Block, Document, Statement, in_reason};
 use crate::fault::{Fault, Faults};
 use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
+use crate::list::ListDefinition;
 use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
 use clause::{Clauses, Stuck};
+pub(crate) use list::definition_of;
 pub use stated::{FREE_MAX, Free, Stated, proposed, stated};
 
 /// The most sentences of a constitution.
@@ -29,6 +32,8 @@ pub struct Constitution {
     pub sentences: Vec<Sentence>,
     /// Rules that have no plain form.
     pub kept: Vec<Kept>,
+    /// Where the values of lists come from.
+    pub lists: Vec<ListDefinition>,
 }
 
 /// A rule that has no plain form and is kept as it is.
@@ -128,6 +133,7 @@ pub fn parse(text: &str) -> Result<Constitution, Faults> {
     let Document { statements, blocks, mut faults } = document::read(text);
     let mut sentences = Vec::new();
     let mut kept = Vec::new();
+    let mut lists = Vec::new();
     for block in &blocks {
         match rules_of(block) {
             Ok(rules) => kept.extend(rules),
@@ -135,6 +141,10 @@ pub fn parse(text: &str) -> Result<Constitution, Faults> {
         }
     }
     for statement in &statements {
+        if let Some(definition) = list::definition(statement) {
+            define(definition, &mut lists, &mut faults);
+            continue;
+        }
         match sentence(statement) {
             Ok(sentence) => sentences.push(sentence),
             Err(fault) => faults.push(fault),
@@ -150,10 +160,32 @@ pub fn parse(text: &str) -> Result<Constitution, Faults> {
         });
     }
     if faults.is_empty() {
-        Ok(Constitution { sentences, kept })
+        Ok(Constitution { sentences, kept, lists })
     } else {
         faults.sort_by_key(|fault| (fault.line, fault.column));
         Err(Faults(faults))
+    }
+}
+
+/// Takes what is said about a list; nothing is said twice.
+fn define(
+    definition: Result<ListDefinition, Fault>,
+    lists: &mut Vec<ListDefinition>,
+    faults: &mut Vec<Fault>,
+) {
+    let known = |it: &ListDefinition| lists.iter().find(|known| known.name == it.name);
+    match definition {
+        Ok(definition) => match known(&definition) {
+            Some(known) => faults.push(Fault {
+                line: definition.line,
+                column: 1,
+                problem: format!("line {} says already where this list comes from", known.line),
+                words: definition.text,
+                offers: Vec::new(),
+            }),
+            None => lists.push(definition),
+        },
+        Err(fault) => faults.push(fault),
     }
 }
 
@@ -192,7 +224,10 @@ fn meant(words: &[Word]) -> Vec<Word> {
 /// Returns whether a sentence that is offered would be understood, without offering others for it.
 fn is_understood(offer: &str) -> bool {
     let Document { statements, faults, .. } = document::read(offer);
-    faults.is_empty() && statements.iter().all(|it| read(&meant(&it.words)).is_ok())
+    let is_one = |it: &Statement| {
+        matches!(list::definition(it), Some(Ok(_))) || read(&meant(&it.words)).is_ok()
+    };
+    faults.is_empty() && statements.iter().all(is_one)
 }
 
 /// Reads one sentence.

@@ -10,7 +10,7 @@ use ic_agent::TurnClock;
 use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_escalation::{Pending, Reply, Told, UserContext};
-use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
+use ic_sandbox::{Called, Calls as _, Limits, Pause, Run, Sandbox, SandboxSpec, Script, cage};
 use ic_types::{Object, ToolCall};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,11 @@ impl Workbench {
     /// Runs a script after which no other comes.
     pub async fn run(&self, script: &Script, cancel: &CancellationToken) -> Run {
         self.sandbox.run_last(script, &self.calls, cancel).await
+    }
+
+    /// Makes one call for a person's command; it is judged and recorded as a script's would be.
+    pub async fn call(&self, call: ToolCall, cancel: &CancellationToken) -> Called {
+        self.calls.call(call, &Pause::new(), cancel).await
     }
 
     /// Runs a script of an agent, who may have another one soon.

@@ -15,9 +15,10 @@ use crate::commands::{
     compile_policy::CompileArgs, completions::CompletionsArgs, config::ConfigCommand,
     customize_policy::CustomizeArgs, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand,
     images::ImagesCommand, listen::ListenArgs, man::ManArgs, mcp_server::McpServerCommand,
-    migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
-    servers::ServersCommand, servers::annotate::AnnotateArgs, sessions::SessionsCommand,
-    start::StartArgs, status::StatusArgs, usage::UsageArgs,
+    migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs,
+    refresh_lists::RefreshArgs, run::RunArgs, servers::ServersCommand,
+    servers::annotate::AnnotateArgs, sessions::SessionsCommand, start::StartArgs,
+    status::StatusArgs, usage::UsageArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -162,6 +163,7 @@ pub(crate) enum Command {
     Policy(PolicyCommand),
     CompilePolicy(CompileArgs),
     AnnotateTools(AnnotateArgs),
+    RefreshLists(RefreshArgs),
     CustomizePolicy(CustomizeArgs),
     /// Show, follow, verify and export the audit log
     #[command(subcommand)]

@@ -22,6 +22,7 @@ pub(crate) mod migrate;
 pub(crate) mod mitm;
 pub(crate) mod policy;
 pub(crate) mod proxy;
+pub(crate) mod refresh_lists;
 pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod sessions;
@@ -117,6 +118,7 @@ pub(crate) fn run(
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::CompilePolicy(args) => compile_policy::run(&args, environment, screen),
         Command::CustomizePolicy(args) => customize_policy::run(&args, environment, screen),
+        Command::RefreshLists(args) => refresh_lists::run(&args, environment, screen),
         Command::AnnotateTools(args) => servers::annotate::run(&args, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),

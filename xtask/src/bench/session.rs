@@ -135,6 +135,7 @@ impl World {
             certificates: None,
             shown: Vec::new(),
             notify: None,
+            packages: None,
             discretion: ic_session::Discretion::default(),
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),

@@ -68,6 +68,11 @@ pub(super) fn shapes(
     shapes
 }
 
+/// Returns whether it is about the sandbox as a whole.
+pub(super) fn is_of_sandbox(shape: &Shape) -> bool {
+    shape.condition == within(SANDBOX)
+}
+
 fn within(path: &str) -> Condition {
     Condition::Within(path.to_owned())
 }

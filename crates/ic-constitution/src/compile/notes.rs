@@ -6,9 +6,10 @@ use ic_policy::Effect;
 
 use super::atom::{Atom, Order};
 use super::region::{Area, Region};
-use super::shape::Piece;
+use super::shape::{Piece, Rule};
 use super::{Compiler, Note};
 use crate::grammar::Verb;
+use crate::list::ListDefinition;
 use crate::parse::Kept;
 use crate::sentence::{Deed, Directory, Place, Sentence, joined};
 
@@ -180,4 +181,15 @@ fn undone(sentence: &Sentence, other: &Sentence) -> String {
          {with}` in a second sentence, or take line {} out",
         sentence.text, other.line, other.line
     )
+}
+
+/// Names lists that are defined and that no sentence is about.
+pub(super) fn of_lists(lists: &[ListDefinition], rules: &[Rule]) -> Vec<Note> {
+    let named = crate::artifact::named_lists(rules);
+    let is_idle = |it: &&ListDefinition| !named.iter().any(|(name, ..)| *name == it.name);
+    let note = |it: &ListDefinition| Note {
+        line: it.line,
+        text: format!("no sentence is about the list `@{}`", it.name),
+    };
+    lists.iter().filter(is_idle).map(note).collect()
 }

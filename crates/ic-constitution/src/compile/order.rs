@@ -66,8 +66,14 @@ impl Ruled<'_> {
     /// Returns whether this has to stand before `other` because values may lie in both.
     fn counts_before(&self, other: &Self, texts: &[String]) -> bool {
         let (effect, against) = (self.what.effect, other.what.effect);
-        if effect == against || !self.region.is_apart_from(other.region) {
+        if !self.region.is_apart_from(other.region) {
             return false;
+        }
+        if effect == against {
+            // SECURITY: what restricts another place is weaker than containment; if it stood first, the
+            // sandbox would be free where both restrict it.
+            let is_of_sandbox = self.region.is_in_sandbox() && !other.region.is_in_sandbox();
+            return effect != Effect::Allow && is_of_sandbox;
         }
         // Where both hold, a narrower region comes before one of them and decides.
         let is_passed = |one: &Self, other: &Self| {

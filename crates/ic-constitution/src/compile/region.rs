@@ -99,6 +99,11 @@ impl Region {
         matches!(self.area, Area::Directory(Directory::Sandbox(_)))
     }
 
+    /// Returns whether it is the sandbox as a whole.
+    pub(super) fn is_sandbox(&self) -> bool {
+        self.area == Area::sandbox()
+    }
+
     /// Returns whether this is about all servers and tools that both are about, whatever the values.
     pub(super) fn is_for(&self, other: &Self) -> bool {
         let tools = self.tool.is_none() || self.tool == other.tool;
@@ -195,6 +200,11 @@ impl Reach {
 }
 
 impl Area {
+    /// Returns the sandbox as a whole.
+    pub(super) fn sandbox() -> Self {
+        Self::Directory(Directory::Sandbox(String::new()))
+    }
+
     /// Writes the area so that equal ones are equal.
     pub(super) fn key(&self) -> String {
         format!("{self:?}")

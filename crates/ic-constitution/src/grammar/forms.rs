@@ -241,3 +241,27 @@ pub const PLACES: [PlaceRow; 16] = [
         example: "Everything else is for a person to decide.",
     },
 ];
+
+/// Where the values of a list come from.
+pub const LISTS: [PlaceRow; 4] = [
+    PlaceRow {
+        form: "@LIST is what TOOL of SERVER returns",
+        meaning: "`ironcurtain refresh-lists` calls the tool, under the policy, and shows you the values; arguments follow as ``for `{…}` ``",
+        example: "@contacts is what list_contacts of addressbook returns.",
+    },
+    PlaceRow {
+        form: "@LIST is each FIELD that TOOL of SERVER returns",
+        meaning: "the same, with the values that stand under one key of the result",
+        example: "@contacts is each email that list_contacts of addressbook returns.",
+    },
+    PlaceRow {
+        form: "@LIST means WORDS",
+        meaning: "`ironcurtain refresh-lists` asks a model for the values, and shows them to you; this needs a key",
+        example: "@news means popular news sites.",
+    },
+    PlaceRow {
+        form: "@LIST means WORDS, found with SERVER",
+        meaning: "a model chooses a call of the server, which is judged like any other, and finds the values in its result",
+        example: "@contacts means my contacts, found with addressbook.",
+    },
+];

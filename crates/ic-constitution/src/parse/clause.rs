@@ -34,6 +34,11 @@ const PREPOSITIONS: [&str; 16] = [
     "in", "inside", "within", "under", "beneath", "below", "into", "from", "to", "at", "on", "of",
     "called", "named", "for", "owned",
 ];
+/// Returns whether a word only leads to a place.
+pub(crate) fn is_of_place(word: &Word) -> bool {
+    word.is_one_of(&PREPOSITIONS) || word.is_one_of(&PLACE_NOUNS)
+}
+
 /// Nouns that may stand before a place, or after the name of a directory.
 const PLACE_NOUNS: [&str; 14] = [
     "directory",

@@ -4,6 +4,8 @@
 //! is recognised it does not propose to allow something. People copy offers, so none allows more than the words
 //! say: of words that restrict something, a sentence that restricts is offered, or nothing.
 
+mod limit;
+
 use ic_policy::Effect;
 
 use super::after;
@@ -11,6 +13,7 @@ use super::place::{any_host, directory_of, host_of, looks_like_place};
 use crate::grammar::{PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
+use limit::{asking, limits};
 
 /// Words that are not in the table, and the verbs that they may stand for.
 const NEAR: [(&[&str], &[Verb]); 12] = [
@@ -178,8 +181,12 @@ pub(super) fn offers(words: &[Word]) -> Vec<String> {
         return Vec::new();
     }
     let words = &without_brackets(words);
-    let mut offered: Vec<Sentence> =
-        guesses(words).into_iter().filter(|it| !says_more(it, words)).collect();
+    let is_limited = words.iter().enumerate().any(|(at, _)| limits(words, at));
+    let mut offered: Vec<Sentence> = guesses(words)
+        .into_iter()
+        .filter(|it| !says_more(it, words))
+        .map(|it| if is_limited { asking(it) } else { it })
+        .collect();
     offered.dedup();
     // Half of what restricts would be the half that allows.
     let is_restricting = effect_of(words) != Some(Effect::Allow) || has(words, &EXCEPTIONS);

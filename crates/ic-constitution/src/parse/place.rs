@@ -14,7 +14,7 @@ pub(crate) fn any_host() -> Option<DomainPattern> {
     DomainPattern::parse("*").ok()
 }
 
-pub(super) fn looks_like_place(word: &Word) -> bool {
+pub(crate) fn looks_like_place(word: &Word) -> bool {
     let is_web = word.is_one_of(&["web", "internet"]);
     is_web || directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
 }

@@ -3,7 +3,7 @@
 //! What a free statement means is not known here. Commentary that restricts something, hidden letters and
 //! blocks that are broken stay mistakes: only whole statements are free.
 
-use super::{Constitution, SENTENCES_MAX, raw, rules_of, sentence};
+use super::{Constitution, SENTENCES_MAX, define, list, raw, rules_of, sentence};
 use crate::document::{self, Document};
 use crate::fault::{Fault, Faults};
 use crate::sentence::Sentence;
@@ -34,7 +34,7 @@ pub struct Free {
 /// Reads a constitution that may hold free statements.
 pub fn stated(text: &str) -> Result<Stated, Faults> {
     let Document { statements, blocks, mut faults } = document::read(text);
-    let mut plain = Constitution { sentences: Vec::new(), kept: Vec::new() };
+    let mut plain = Constitution { sentences: Vec::new(), kept: Vec::new(), lists: Vec::new() };
     let mut free = Vec::new();
     for block in &blocks {
         match rules_of(block) {
@@ -43,6 +43,10 @@ pub fn stated(text: &str) -> Result<Stated, Faults> {
         }
     }
     for statement in &statements {
+        if let Some(definition) = list::definition(statement) {
+            define(definition, &mut plain.lists, &mut faults);
+            continue;
+        }
         match sentence(statement) {
             Ok(sentence) => plain.sentences.push(sentence),
             Err(fault) => {
@@ -78,6 +82,9 @@ pub fn proposed(text: &str, line: usize) -> Result<Sentence, Faults> {
     };
     if !constitution.kept.is_empty() {
         return Err(fault("a rule is not a sentence"));
+    }
+    if !constitution.lists.is_empty() {
+        return Err(fault("where a list comes from is for a person to say"));
     }
     let mut sentences = constitution.sentences.into_iter();
     let (Some(sentence), None) = (sentences.next(), sentences.next()) else {

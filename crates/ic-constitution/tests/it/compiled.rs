@@ -104,10 +104,36 @@ fn the_more_specific_counts_and_then_the_strictest() {
     check(
         "The agent may read files in ~/a. Ask before reading files with git.",
         &[
+            "escalate read-path in ${SANDBOX} with git",
             "escalate read-path in ~/a with git",
             "allow read-path in ~/a built-in",
-            "escalate read-path in ${SANDBOX} with git",
             "escalate read-path with git",
+        ],
+    );
+}
+
+/// A rule for another place is weaker than containment, and would free a sandbox in `~/a`.
+#[test]
+fn what_restricts_the_sandbox_comes_before_what_restricts_a_place_around_it() {
+    check(
+        "Ask before reading files in ~/a and in the sandbox.",
+        &["escalate read-path in ${SANDBOX}", "escalate read-path in ~/a"],
+    );
+    check(
+        "Ask before reading files in ~/a. Ask before reading files.",
+        &["escalate read-path in ${SANDBOX}", "escalate read-path in ~/a", "escalate read-path"],
+    );
+    check(
+        "The agent must never read files in ~. The agent must never read files anywhere.",
+        &["deny read-path in ${SANDBOX}", "deny read-path in ~", "deny read-path"],
+    );
+    // Nothing restricts the directory, so nothing has to stand before it.
+    check(
+        "The agent may read files in ~/a. Ask before reading files.",
+        &[
+            "allow read-path in ~/a built-in",
+            "escalate read-path in ${SANDBOX}",
+            "escalate read-path",
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! The table: its examples are plain, and what we write is understood as what it was.
 
-use ic_constitution::grammar::{self, VERBS};
+use ic_constitution::grammar::{self, LISTS, VERBS};
 use ic_constitution::{Sentence, Verb, parse};
 use ic_types::Role;
 
@@ -22,6 +22,14 @@ fn every_example_is_plain_and_survives_our_own_words() {
     for example in grammar::examples() {
         let sentence = one(example);
         assert_eq!(said(&one(&sentence.to_string())), said(&sentence), "{example}\n{sentence}");
+    }
+}
+
+#[test]
+fn every_example_of_a_list_is_understood() {
+    for row in &LISTS {
+        let lists = parse(row.example).unwrap().lists;
+        assert_eq!(lists.len(), 1, "{}", row.example);
     }
 }
 

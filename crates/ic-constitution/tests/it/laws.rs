@@ -6,8 +6,9 @@ use ic_constitution::english::{self, Compared, Given};
 use ic_constitution::{Compiled, artifact, compile, parse};
 use ic_policy::artifact::Source;
 use ic_policy::{
-    Bounds, Destination, Effect, PathValue, Policy, PolicySources, ResolvedCall, ResolvedParts,
-    RoleValues, Scheme, Standing, UrlValue, Value, evaluate,
+    Bounds, Containment, Destination, Effect, PathValue, Policy, PolicySources, ResolvedCall,
+    ResolvedParts, RoleValues, Sandbox, SandboxKind, Scheme, ServerTraits, Standing, UrlValue,
+    Value, evaluate,
 };
 use ic_types::{CanonicalPath, Category, Object, Role, ToolCall};
 use proptest::prelude::*;
@@ -182,6 +183,11 @@ fn value_of(role: Role, text: &str) -> Value {
 
 /// Judges a call by the rules alone: nothing is contained, and nothing protected.
 fn judged(policy: &Policy, asked: &Asked) -> u8 {
+    judged_in(policy, asked, None)
+}
+
+/// Judges a call where the server for files and that for git are contained in a sandbox.
+fn judged_in(policy: &Policy, asked: &Asked, kind: Option<SandboxKind>) -> u8 {
     let role = role_of(asked.verb);
     let values = asked.value.iter().map(|text| value_of(role, text)).collect();
     let call = ResolvedCall::assert_resolved(ResolvedParts {
@@ -200,11 +206,18 @@ fn judged(policy: &Policy, asked: &Asked) -> u8 {
         places: Vec::new(),
         push: None,
     });
+    let held = |name: &str, containment| {
+        let traits = ServerTraits { containment, names_files: false, allowed_domains: Vec::new() };
+        (name.parse().unwrap(), traits)
+    };
+    let servers =
+        [held("filesystem", Containment::ContainedFilesystem), held("git", Containment::Contained)];
+    let path = CanonicalPath::new(SANDBOX).unwrap();
     let bounds = Bounds {
-        sandbox: None,
+        sandbox: kind.map(|kind| Sandbox { path, kind }),
         protected: Vec::new(),
         home_executes: Vec::new(),
-        servers: HashMap::new(),
+        servers: if kind.is_some() { HashMap::from(servers) } else { HashMap::new() },
     };
     match evaluate(policy, &bounds, call).effect() {
         Effect::Allow => 0,
@@ -296,6 +309,31 @@ proptest! {
                 0 if is_said => prop_assert!(is <= was, "{:?} {} -> {}\n{}", asked, was, is, longer),
                 2 if is_said => prop_assert!(was <= is, "{:?} {} -> {}\n{}", asked, was, is, longer),
                 _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_restriction_never_frees_the_sandbox((all, default) in any_constitution(), more in any_said()) {
+        let more = Said { only: false, effect: more.effect.max(1), ..more };
+        let after: Vec<Said> = all.iter().cloned().chain([more.clone()]).collect();
+        let (text, longer) = (written(&all, default), written(&after, default));
+        let (Some(before), Some(then)) = (compiled(&text), compiled(&longer)) else { return Ok(()) };
+        let (before, then) = (load(&text, &before), load(&longer, &then));
+        for asked in calls().into_iter().filter(|it| it.value.is_some_and(|it| it.starts_with(SANDBOX))) {
+            for kind in [SandboxKind::Workspace, SandboxKind::Session] {
+                // An *ask* that names a server is an exception to a *never* that does not, and asks no more in
+                // a sandbox than that says.
+                if judged(&then, &asked) < judged(&before, &asked) {
+                    continue;
+                }
+                // A denial of a directory above leaves the session's own sandbox free, whatever asks there.
+                if (kind, more.effect) == (SandboxKind::Session, 2) {
+                    continue;
+                }
+                let was = judged_in(&before, &asked, Some(kind));
+                let is = judged_in(&then, &asked, Some(kind));
+                prop_assert!(was.min(1) <= is.min(1), "{:?} {:?} {} -> {}\n{}", asked, kind, was, is, longer);
             }
         }
     }

@@ -219,8 +219,8 @@ fn beside(source: &Path, output: &Path) -> PathBuf {
     if is_above { source.to_owned() } else { own }
 }
 
-/// Returns what is in force now, and whether writing to `output` would change what is in force.
-fn in_force(
+/// Returns what is in force now, and whether writing to the policy in `output` would change what is in force.
+pub(super) fn in_force(
     output: &Path,
     home: &Home,
     environment: &Environment,

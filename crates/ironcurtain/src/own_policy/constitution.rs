@@ -21,7 +21,7 @@ use crate::screen::{Screen, visible_line};
 /// The text that a policy is compiled from.
 pub(crate) const CONSTITUTION: &str = "constitution.md";
 pub(crate) const SCENARIOS: &str = "test-scenarios.json";
-const LISTS: &str = "dynamic-lists.json";
+pub(crate) const LISTS: &str = "dynamic-lists.json";
 /// Where a policy is left that is not what its sentences say.
 const MAKING: &str = ".compiling";
 
@@ -221,16 +221,8 @@ impl Made {
 
     /// Returns the values of a list.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
-        let parsed = self.lists.as_deref().map(|it| Json::parse(it, JsonLimits::ARTIFACT));
-        let Some(Ok(Json::Object(file))) = parsed else { return Vec::new() };
-        let Some(Json::Object(lists)) = file.get("lists") else { return Vec::new() };
-        let Some(Json::Object(list)) = lists.get(name) else { return Vec::new() };
-        let texts = |key: &str| match list.get(key) {
-            Some(Json::Array(all)) => {
-                all.iter().filter_map(Json::as_str).map(str::to_owned).collect::<Vec<_>>()
-            }
-            _ => Vec::new(),
-        };
+        let Some(lists) = self.lists.as_deref() else { return Vec::new() };
+        let texts = |key: &str| list_in(lists, name, key);
         let removed = texts("manualRemovals");
         let all = texts("values").into_iter().chain(texts("manualAdditions"));
         all.filter(|it| !removed.contains(it)).collect()
@@ -240,6 +232,19 @@ impl Made {
     pub(crate) fn notes(&self) -> Vec<String> {
         let notes = self.compiled.notes.iter();
         notes.map(|it| visible_line(&format!("line {}: {}", it.line, it.text))).collect()
+    }
+}
+
+/// Returns the texts under a key of one list of a dynamic-lists.json.
+pub(crate) fn list_in(bytes: &[u8], name: &str, key: &str) -> Vec<String> {
+    let Ok(Json::Object(file)) = Json::parse(bytes, JsonLimits::ARTIFACT) else {
+        return Vec::new();
+    };
+    let Some(Json::Object(lists)) = file.get("lists") else { return Vec::new() };
+    let Some(Json::Object(list)) = lists.get(name) else { return Vec::new() };
+    match list.get(key) {
+        Some(Json::Array(all)) => all.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -285,17 +290,22 @@ pub(crate) fn handwritten_in(path: &Path) -> Result<Vec<Json>, Failure> {
     // Checked in full, with the place of a mistake, before it is taken apart.
     let file = path.display().to_string();
     drop(ic_policy::artifact::read::<Scenarios>(Source { file: &file, bytes: &bytes })?);
-    let Ok(Json::Object(object)) = Json::parse(&bytes, JsonLimits::ARTIFACT) else {
-        return Ok(Vec::new());
-    };
-    let is_by_hand = |it: &&Json| match it {
+    let is_by_hand = |it: &Json| match it {
         Json::Object(it) => it.get("source").and_then(Json::as_str) == Some("handwritten"),
         _ => false,
     };
-    Ok(match object.get("scenarios") {
-        Some(Json::Array(all)) => all.iter().filter(is_by_hand).cloned().collect(),
+    Ok(all_scenarios(&bytes).into_iter().filter(is_by_hand).collect())
+}
+
+/// Returns the scenarios of a file that was checked before.
+pub(crate) fn all_scenarios(bytes: &[u8]) -> Vec<Json> {
+    let Ok(Json::Object(object)) = Json::parse(bytes, JsonLimits::ARTIFACT) else {
+        return Vec::new();
+    };
+    match object.get("scenarios") {
+        Some(Json::Array(all)) => all.clone(),
         _ => Vec::new(),
-    })
+    }
 }
 
 fn header(bytes: &[u8], key: &str) -> Option<String> {

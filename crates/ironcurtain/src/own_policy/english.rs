@@ -50,16 +50,27 @@ pub(crate) fn of(
     if let Some(added) = &added
         && let Some(english) = english::write(Asked { added, ..asked }, &mut compare)
     {
-        return Ok(english);
+        return Ok(with_lists(english, compiled.bytes));
     }
     // What was added changes the rules in a way that no sentence beside them does.
     let spelled = |path: &CanonicalPath| spelled(path, loaded, environment);
     let rules = loaded.judge.policy.rules().iter();
     let merged: Vec<Given> = rules.filter_map(|it| Given::of(&it.to_json(&spelled))).collect();
-    english::write(Asked { rules: &merged, ..asked }, &mut compare).ok_or_else(|| {
+    let english = english::write(Asked { rules: &merged, ..asked }, &mut compare);
+    english.map(|it| with_lists(it, compiled.bytes)).ok_or_else(|| {
         Failure::config(format!("the policy {} could not be written in English", loaded.origin))
             .with_hint("`ironcurtain policy show` shows its rules")
     })
+}
+
+/// Adds where the values of lists come from, which no rule says.
+fn with_lists(mut english: English, compiled: &[u8]) -> English {
+    let sentences = ic_constitution::list::sentences(compiled);
+    if !sentences.is_empty() {
+        english.text.push_str("\n## Lists\n\n");
+        english.text.extend(sentences.iter().flat_map(|it| [it.as_str(), "\n"]));
+    }
+    english
 }
 
 /// Compiles a text, and compares it with the policy; `None` if it cannot be compiled or compared.

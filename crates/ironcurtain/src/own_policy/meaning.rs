@@ -198,7 +198,15 @@ fn lists(sentence: &Sentence, made: &Made) -> Vec<String> {
     };
     let is_empty = |name: &&&String| made.list(name).is_empty();
     let odd = names.iter().filter(is_empty);
-    odd.map(|name| format!("the list `@{name}` is empty or absent in dynamic-lists.json")).collect()
+    odd.map(|name| {
+        let is_found = made.constitution.lists.iter().any(|it| it.name == **name);
+        let what = match is_found {
+            true => "has no values until `ironcurtain refresh-lists` finds them",
+            false => "is empty or absent in dynamic-lists.json",
+        };
+        format!("the list `@{name}` {what}")
+    })
+    .collect()
 }
 
 /// Returns the lines of sentences of which no rule decides about any call.

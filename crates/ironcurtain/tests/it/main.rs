@@ -39,6 +39,7 @@ mod host_executes;
 mod in_process;
 mod links;
 mod listener;
+mod lists;
 mod mcp_server;
 mod memory;
 mod migrate;

@@ -132,6 +132,7 @@ fn a_vanished_policy_in_force_is_not_made_anew_unasked() {
 #[test]
 fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
     let place = scripted();
+    place.dir("home/Downloads");
     for (name, from) in [("one", "default"), ("two", "coding"), ("three", "readonly")] {
         let output = changed(&place, &["new", name, "--from", from]);
         assert!(output.stdout.contains("next:"), "{output:?}");
@@ -144,6 +145,18 @@ fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
             self::policy(&place, &words).stdout
         };
         assert_eq!(check(name), check(from));
+        // It has the scenarios of its origin, and some for its own sentences.
+        let n_tested = |policy: &str| -> usize {
+            let tested = self::policy(&place, &["test", "--policy", policy]);
+            assert_eq!(tested.code, 0, "{tested:?}");
+            let last = tested.stdout.lines().last().unwrap();
+            last.split(' ').next().unwrap().parse().unwrap()
+        };
+        assert!(n_tested(from) < n_tested(name), "{name}");
+        // A sentence of one's own may be against them.
+        let sentence = ["allow", "filesystem", "--to", "delete", "--in", "~/Downloads"];
+        let output = changed(&place, &[&sentence[..], &["--policy", name]].concat());
+        assert!(!output.stdout.is_empty(), "{output:?}");
     }
     // The policy in force is still the built-in one.
     assert_eq!(place.run(["config", "get", "policy"]).stdout, "default\n");

@@ -67,7 +67,8 @@ impl Job<'_> {
             known: self.known,
             environment: self.environment,
         };
-        let lists = self.lists()?;
+        let mut lists = self.lists()?;
+        lists.extend(stated.plain.lists.iter().map(|it| it.name.clone()));
         let wish = Wish {
             text,
             stated: &stated,
@@ -196,8 +197,11 @@ fn named(compiled: &Compiled) -> Constitution {
             None => sentence.clone(),
         }
     };
-    let Constitution { sentences, kept } = &compiled.constitution;
-    Constitution { sentences: sentences.iter().map(named).collect(), kept: kept.clone() }
+    let Constitution { sentences, .. } = &compiled.constitution;
+    Constitution {
+        sentences: sentences.iter().map(named).collect(),
+        ..compiled.constitution.clone()
+    }
 }
 
 impl Proposed {

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use ic_home::{Environment, Home, Lock, PolicyName, file};
 use ic_opening::policy::{NoSandbox, Wanted};
 use ic_policy::Builtin;
+use ic_types::Json;
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
-use crate::own_policy::constitution::{CONSTITUTION, Made};
+use crate::own_policy::constitution::{CONSTITUTION, Made, all_scenarios};
 use crate::own_policy::{english, force, template};
 use crate::screen::Screen;
 
@@ -62,7 +63,7 @@ pub(crate) fn run(
     };
     let known = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let text = template::constitution(name.as_str(), builtin);
-    let made = Made::of(&text, &english::tools(&known), &directory, Vec::new())
+    let made = Made::of(&text, &english::tools(&known), &directory, inherited(builtin))
         .map_err(|error| error.of(CONSTITUTION))?;
     made.verify(PathBuf::from(from), environment, screen)?;
     template::write(&directory, builtin, &made, &home)?;
@@ -76,4 +77,17 @@ pub(crate) fn run(
     ))?;
     screen.line(&format!("  ironcurtain policy use {name}     (put it in force)"))?;
     Ok(Exit::Success)
+}
+
+/// Returns the scenarios of a built-in policy for a copy of it.
+///
+/// They are not its owner's: once its sentences are others, they need not hold, and are left out.
+fn inherited(builtin: Builtin) -> Vec<Json> {
+    let mut all = all_scenarios(builtin.scenarios().bytes);
+    for scenario in &mut all {
+        if let Json::Object(scenario) = scenario {
+            scenario.insert("source", "generated");
+        }
+    }
+    all
 }
