@@ -20,6 +20,7 @@ mod turn;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Message as Said, Pending, Reply, Told, UserContext};
 use ic_mitm::Gate;
 use ic_model::Message;
+use ic_policy::DecidedBy;
 use ic_store::{Conversation, Found, StoreError};
 use ic_types::{AbsolutePath, ServerName, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
@@ -124,6 +126,8 @@ struct Shared {
     end: End,
     state: Mutex<State>,
     own_git: Mutex<own_git::OwnGit>,
+    /// Whether the agent shows its own interface, and so who answers at this terminal.
+    shows_interface: AtomicBool,
     watch: AgentWatch,
 }
 
@@ -204,6 +208,7 @@ impl AgentSession {
             end,
             state: Mutex::new(state),
             own_git: Mutex::default(),
+            shows_interface: AtomicBool::new(false),
             watch,
         });
         if let Err(error) = shared.prepare() {
@@ -264,7 +269,11 @@ impl SessionHandle for AgentSession {
     }
 
     fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
-        self.shared.questions.resolve(shown, reply)
+        let by = match self.shared.shows_interface.load(Ordering::Relaxed) {
+            true => DecidedBy::Pty,
+            false => DecidedBy::Repl,
+        };
+        self.shared.questions.resolve_as(by, shown, reply)
     }
 
     fn close(&self) -> Closing<'_> {

@@ -31,10 +31,20 @@ impl Questions {
 
     /// Answers a question that was shown to the person who runs the session.
     pub fn resolve(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
+        self.resolve_as(DecidedBy::Repl, shown, reply)
+    }
+
+    /// The same, for a terminal that is called otherwise in the record.
+    pub(crate) fn resolve_as(
+        &self,
+        by: DecidedBy,
+        shown: &Pending,
+        reply: &Reply,
+    ) -> Result<Told, ResolveError> {
         let id = &shown.request().escalation;
         if !self.pending().iter().any(|it| it.request().escalation == *id) {
             return Err(ResolveError::NotPending(id.clone()));
         }
-        Ok(shown.answer(reply, DecidedBy::Repl, SystemClock.now())?)
+        Ok(shown.answer(reply, by, SystemClock.now())?)
     }
 }

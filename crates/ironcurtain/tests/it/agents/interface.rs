@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use ic_testkit::Place;
 use ic_testkit::provider::KEY;
-use ic_testkit::proxy::Process;
+use ic_testkit::proxy::{Process, records};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -222,6 +222,9 @@ fn the_real_claude_code_shows_its_interface_and_a_call_is_decided_at_the_row_bel
     assert_eq!(stage.end(), 0);
     stage.check_modes();
     stage.expect("1 call made, 0 refused, 1 approved");
+    // The record says where it was approved.
+    let by: Vec<_> = records(place).into_iter().map(|it| it["decidedBy"].clone()).collect();
+    assert!(by.contains(&json!("pty")) && !by.contains(&json!("repl")), "{by:?}");
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
 }
