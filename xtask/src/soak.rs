@@ -49,6 +49,9 @@ pub struct Options {
     /// Use programs that are built without optimisation: to try the soak itself, fast
     #[arg(long)]
     unoptimised: bool,
+    /// Use this program instead of building one
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Go without the days that cannot be lived here, which is an error otherwise
     #[arg(long)]
     allow_missing_days: bool,
@@ -66,7 +69,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     let n_calls = options.calls;
     ensure!(CALLS_MIN <= n_calls, "{n_calls} calls prove nothing; {CALLS_MIN} are the least");
     let mischiefs = mischiefs(has_own_mounts, options.allow_missing_days, out)?;
-    let binary = if cfg!(debug_assertions) { build_debug_binary()? } else { build_binary(None)? };
+    let binary = match &options.binary {
+        Some(binary) => binary.canonicalize()?,
+        None if cfg!(debug_assertions) => build_debug_binary()?,
+        None => build_binary(None)?,
+    };
     let soak = Soak { binary, ground: ground()?, next: AtomicU64::new(1) };
     writeln!(out, "{}", day::HEAD)?;
     let (start, mut n_done, mut n_records, mut done) = (Instant::now(), 0, 0, Done::default());

@@ -20,7 +20,6 @@ mod turn;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,7 +32,6 @@ use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Message as Said, Pending, Reply, Told, UserContext};
 use ic_mitm::Gate;
 use ic_model::Message;
-use ic_policy::DecidedBy;
 use ic_store::{Conversation, Found, StoreError};
 use ic_types::{AbsolutePath, ServerName, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
@@ -126,8 +124,6 @@ struct Shared {
     end: End,
     state: Mutex<State>,
     own_git: Mutex<own_git::OwnGit>,
-    /// Whether the agent shows its own interface, and so who answers at this terminal.
-    shows_interface: AtomicBool,
     watch: AgentWatch,
 }
 
@@ -208,7 +204,6 @@ impl AgentSession {
             end,
             state: Mutex::new(state),
             own_git: Mutex::default(),
-            shows_interface: AtomicBool::new(false),
             watch,
         });
         if let Err(error) = shared.prepare() {
@@ -269,11 +264,7 @@ impl SessionHandle for AgentSession {
     }
 
     fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
-        let by = match self.shared.shows_interface.load(Ordering::Relaxed) {
-            true => DecidedBy::Pty,
-            false => DecidedBy::Repl,
-        };
-        self.shared.questions.resolve_as(by, shown, reply)
+        self.shared.questions.resolve(shown, reply)
     }
 
     fn close(&self) -> Closing<'_> {

@@ -15,12 +15,20 @@ use crate::session::ResolveError;
 pub struct Questions {
     entry: SessionEntry,
     board: Mutex<Board>,
+    /// What a record says of who answers here.
+    by: DecidedBy,
 }
 
 impl Questions {
     /// Makes the questions of the session that is listed as `entry`.
     pub fn of(entry: SessionEntry) -> Self {
-        Self { entry, board: Mutex::new(Board::default()) }
+        Self { entry, board: Mutex::new(Board::default()), by: DecidedBy::Repl }
+    }
+
+    /// Returns the same questions for the terminal that shows an agent's own interface.
+    #[must_use]
+    pub fn at_interface(&self) -> Self {
+        Self { by: DecidedBy::Pty, ..Self::of(self.entry.clone()) }
     }
 
     /// Returns what waits, in order.
@@ -31,20 +39,10 @@ impl Questions {
 
     /// Answers a question that was shown to the person who runs the session.
     pub fn resolve(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
-        self.resolve_as(DecidedBy::Repl, shown, reply)
-    }
-
-    /// The same, for a terminal that is called otherwise in the record.
-    pub(crate) fn resolve_as(
-        &self,
-        by: DecidedBy,
-        shown: &Pending,
-        reply: &Reply,
-    ) -> Result<Told, ResolveError> {
         let id = &shown.request().escalation;
         if !self.pending().iter().any(|it| it.request().escalation == *id) {
             return Err(ResolveError::NotPending(id.clone()));
         }
-        Ok(shown.answer(reply, by, SystemClock.now())?)
+        Ok(shown.answer(reply, self.by, SystemClock.now())?)
     }
 }

@@ -145,6 +145,28 @@ impl Going {
         Self { name, found, meta, weight, repetition, flight, request_id, until, n_hops, origin }
     }
 
+    /// Makes what goes along with `call`, which no client called by this name: it comes from elsewhere.
+    pub(super) fn from(
+        origin: Origin,
+        (name, call): (&str, &ToolCall),
+        found: Found,
+        flight: Flight,
+        request_id: String,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            weight: Weight::of(&call.arguments),
+            repetition: repetition(call),
+            found,
+            meta: Object::new(),
+            flight,
+            request_id,
+            until: None,
+            n_hops: 0,
+            origin,
+        }
+    }
+
     pub(super) fn tag(&self) -> CallTag<'_> {
         let Self { weight, repetition, request_id, n_hops, .. } = self;
         CallTag { weight: *weight, repetition: *repetition, request_id, n_hops: *n_hops }

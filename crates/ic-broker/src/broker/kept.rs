@@ -21,9 +21,8 @@ use ic_types::{CanonicalPath, Digest, Json, Object, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::people::stale;
-use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
+use super::{Broker, Flight, Found, Going, Origin, Reply};
 use crate::refusal::{Refusal, RefusalKind};
-use ic_judge::Weight;
 
 /// Asks about what no call can tell of.
 pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<dyn Backend>, done: PutBack) {
@@ -94,18 +93,8 @@ impl Broker {
         let (name, tool) = found.names();
         let call =
             ToolCall { server: name.clone(), tool: tool.clone(), arguments: keepable.arguments() };
-        let mut going = Going {
-            name: KEEP.to_owned(),
-            weight: Weight::of(&call.arguments),
-            repetition: repetition(&call),
-            found,
-            meta: Object::new(),
-            flight,
-            request_id: self.request_id(),
-            until: None,
-            n_hops: 0,
-            origin: Origin::Host,
-        };
+        let id = self.request_id();
+        let mut going = Going::from(Origin::Host, (KEEP, &call), found, flight, id);
         let paths: Vec<CanonicalPath> = keepable.paths().cloned().collect();
         let approved = match self.judge.judge_kept(call, &paths) {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,

@@ -17,16 +17,15 @@ use ic_backend::server::{Offer, REFUSED, Raised};
 use ic_inventory::PetitionKind;
 use ic_mcp::{Outcome, RpcError, code};
 use ic_policy::{Permit, Verdict};
-use ic_types::{Digest, Json, JsonLimits, Object, ServerName, ToolCall};
+use ic_types::{Digest, Json, JsonLimits, ServerName, ToolCall};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::people::stale;
-use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
+use super::{Broker, Flight, Found, Going, Origin, Reply};
 use crate::refusal::{Refusal, RefusalKind};
 use ic_backend::caller::Ear;
-use ic_judge::Weight;
 
 /// How long a client may take to answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
@@ -123,19 +122,9 @@ impl Broker {
         };
         let (server, tool) = found.names();
         let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
-        let mut going = Going {
-            name: method.to_owned(),
-            weight: Weight::of(&call.arguments),
-            repetition: repetition(&call),
-            found,
-            meta: Object::new(),
-            flight: Flight::new(cancel.clone(), ear.left().clone(), None, None)
-                .of_client(Arc::clone(ear)),
-            request_id: self.request_id(),
-            until: None,
-            n_hops: 0,
-            origin: Origin::Server,
-        };
+        let flight = Flight::new(cancel.clone(), ear.left().clone(), None, None);
+        let (flight, id) = (flight.of_client(Arc::clone(ear)), self.request_id());
+        let mut going = Going::from(Origin::Server, (method, &call), found, flight, id);
         let approved = match self.judge.judge_petition(call) {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
             // Nothing but a person's yes lets a petition through.

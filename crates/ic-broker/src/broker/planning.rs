@@ -15,14 +15,13 @@ use ic_audit::{Entry, Kind};
 use ic_backend::server::Offer;
 use ic_escalation::PlannedCall;
 use ic_inventory::tool::{Tool, offered_name};
-use ic_judge::Weight;
 use ic_policy::{Answer, Effect, Escalation, Permit, Ticket, Verdict, plan};
 use ic_types::{Json, JsonLimits, Object, ServerName, ToolCall, ToolName};
 
 use super::catalog::OfferedTool;
 use super::flight::Origin;
 use super::people::stale;
-use super::{Asked, Broker, Flight, Found, Going, Reply, repetition};
+use super::{Asked, Broker, Flight, Found, Going, Reply};
 use crate::refusal::{Refusal, RefusalKind};
 
 /// The tool by which an agent asks, as it is offered; no server can have this name.
@@ -71,18 +70,8 @@ impl Broker {
             return self.nothing_to_approve(&asked, &names, request_id);
         }
         let call = ToolCall { server: names.0, tool: names.1, arguments: asked.arguments };
-        let mut going = Going {
-            name: asked.name,
-            weight: Weight::of(&call.arguments),
-            repetition: repetition(&call),
-            found,
-            meta: Object::new(),
-            flight,
-            request_id: request_id.to_owned(),
-            until: None,
-            n_hops: 0,
-            origin: Origin::Plan,
-        };
+        let (name, id) = (asked.name.as_str(), request_id.to_owned());
+        let mut going = Going::from(Origin::Plan, (name, &call), found, flight, id);
         let approved = match self.judge.judge_plan(call, weighed.shown) {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
             // Nothing but a person's yes approves a plan.

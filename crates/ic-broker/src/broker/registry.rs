@@ -8,14 +8,13 @@ use ic_audit::{Entry, Kind};
 use ic_backend::server::Offer;
 use ic_inventory::servers_file::BuiltinServer;
 use ic_inventory::tool::Tool;
-use ic_judge::Weight;
 use ic_policy::petition::REGISTRY;
 use ic_policy::{Authority, Effect, Permit, Verdict};
 use ic_types::{Json, Object, ServerName, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::people::stale;
-use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
+use super::{Broker, Flight, Found, Going, Origin, Reply};
 use crate::refusal::{Refusal, RefusalKind};
 
 /// The tool as which reading a host is judged by rules.
@@ -55,18 +54,8 @@ impl Broker {
         let (server, tool) = found.names();
         let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
         let flight = Flight::new(self.stop.clone(), CancellationToken::new(), None, None);
-        let mut going = Going {
-            name: REGISTRY.to_owned(),
-            weight: Weight::of(&call.arguments),
-            repetition: repetition(&call),
-            found,
-            meta: Object::new(),
-            flight,
-            request_id: self.request_id(),
-            until: None,
-            n_hops: 0,
-            origin: Origin::Server,
-        };
+        let id = self.request_id();
+        let mut going = Going::from(Origin::Server, (REGISTRY, &call), found, flight, id);
         let approved = match self.judge.judge_petition(call) {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
             // Nothing but a person's yes opens a registry.

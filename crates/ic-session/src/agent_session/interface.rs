@@ -11,7 +11,6 @@
 use std::ffi::OsString;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ic_backend::agent_terminal::AgentTerminal;
 use ic_backend::{AgentCage, CagedAtTerminal, CagedProgram};
@@ -121,9 +120,7 @@ impl AgentSession {
     ) -> Result<Shown, SessionError> {
         self.begin()?;
         let underway = Underway(Some(&self.shared));
-        self.shared.shows_interface.store(true, Ordering::Relaxed);
         let shown = self.shared.show(showing, end, cut).await;
-        self.shared.shows_interface.store(false, Ordering::Relaxed);
         underway.ready();
         shown
     }

@@ -156,9 +156,10 @@ async fn show(
 ) -> Result<Ended, Failure> {
     let Interface { adapter, place, task, recording } = shown;
     let (drawn, agent_end) = link();
+    let questions = session.questions().at_interface();
     let framing = Framing {
         news: session.news(),
-        questions: session.questions(),
+        questions: &questions,
         always: attendance.surroundings.always.clone(),
         usual: format!(
             "{} in {place} · Ctrl-] decides requests · Ctrl-\\ d leaves, twice ends",
