@@ -100,15 +100,16 @@ impl Fields {
 
     /// Takes a list of texts.
     pub(crate) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, DocumentFault> {
-        let wrong = || DocumentFault::Wrong { key, expected: "a list of texts" };
-        let Json::Array(items) = self.take(key)? else { return Err(wrong()) };
-        let text = |item: Json| match item {
-            Json::String(text) => Ok(text),
-            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
-                Err(wrong())
-            }
-        };
-        items.into_iter().map(text).collect()
+        let list = self.take(key)?;
+        texts_of(key, list)
+    }
+
+    /// Takes a list of texts that need not be there.
+    pub(crate) fn texts_optional(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Vec<String>, DocumentFault> {
+        self.take_optional(key).map_or_else(|| Ok(Vec::new()), |list| texts_of(key, list))
     }
 
     /// Says that there must be nothing else.
@@ -118,6 +119,18 @@ impl Fields {
             Some(key) => Err(DocumentFault::Unknown(key.chars().take(64).collect())),
         }
     }
+}
+
+fn texts_of(key: &'static str, list: Json) -> Result<Vec<String>, DocumentFault> {
+    let wrong = || DocumentFault::Wrong { key, expected: "a list of texts" };
+    let Json::Array(items) = list else { return Err(wrong()) };
+    let text = |item: Json| match item {
+        Json::String(text) => Ok(text),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
+            Err(wrong())
+        }
+    };
+    items.into_iter().map(text).collect()
 }
 
 /// Returns the whole number that `json` is.

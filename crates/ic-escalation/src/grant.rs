@@ -224,6 +224,9 @@ impl Grant {
         if self.used != 0 {
             object.insert("used", self.used);
         }
+        if !self.structural.is_empty() {
+            object.insert("structural", list(self.structural.iter().map(|it| it.as_str())));
+        }
         Json::Object(object)
     }
 }

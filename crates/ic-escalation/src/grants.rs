@@ -66,6 +66,8 @@ pub struct GrantRecord {
     pub left: Option<u64>,
     /// How many calls it has answered.
     pub used: u64,
+    /// What asks about such calls whatever the policy says.
+    pub structural: Vec<String>,
     /// The record as it stands.
     json: Json,
 }
@@ -303,6 +305,7 @@ fn parse_record(json: Json) -> Result<GrantRecord, DocumentFault> {
                 used.ok_or(wrong("used", "a whole number"))?
             }
         },
+        structural: fields.texts_optional("structural")?,
         json,
     };
     fields.parsed::<ic_types::Digest>("policyHash", "a digest")?;

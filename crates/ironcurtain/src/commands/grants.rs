@@ -13,6 +13,8 @@ use crate::commands::Exit;
 use crate::commands::approvals::{person, unusable};
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
+use crate::own_policy::always::additions_of_grant;
+use crate::own_policy::words;
 use crate::person::Answer;
 use crate::screen::Screen;
 
@@ -44,6 +46,9 @@ pub(crate) struct RevokeArgs {
     #[arg(long)]
     all: bool,
 }
+
+/// How often a grant is used before the policy is proposed for it.
+const USED_OFTEN: u64 = 3;
 
 /// A grant, and whose it is.
 struct Found {
@@ -78,8 +83,10 @@ fn list(args: &ListArgs, environment: &Environment, screen: &mut Screen) -> Resu
     if found.is_empty() {
         screen.line("No grant is in force.")?;
     }
-    let lines: Vec<String> = found.iter().flat_map(|it| it.lines(now)).collect();
-    screen.lines(&lines)?;
+    for it in &found {
+        screen.lines(&it.lines(now))?;
+        screen.lines(&it.for_good(environment))?;
+    }
     Ok(Exit::Success)
 }
 
@@ -215,6 +222,17 @@ impl Found {
         }
         lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
         lines
+    }
+
+    /// Names the commands that allow for good what was needed again and again; they show more, and ask.
+    fn for_good(&self, environment: &Environment) -> Vec<String> {
+        if self.record.used < USED_OFTEN {
+            return Vec::new();
+        }
+        let additions = additions_of_grant(&self.record, environment).unwrap_or_default();
+        let commands: Option<Vec<String>> = additions.iter().map(words::command).collect();
+        let commands = commands.unwrap_or_default().into_iter();
+        commands.map(|it| format!("  to allow this in your policy: `{it}`")).collect()
     }
 
     fn to_json(&self) -> Json {

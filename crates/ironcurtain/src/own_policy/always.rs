@@ -8,12 +8,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_escalation::{Offer, Request, ScopeKind};
+use ic_escalation::{GrantRecord, Offer, Request, ScopeKind};
 use ic_home::{Environment, Home};
 use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
-use ic_types::{CanonicalPath, Role};
+use ic_types::{CanonicalPath, Role, ServerName, ToolName};
 
 use super::difference::Difference;
 use super::preview::Preview;
@@ -143,26 +143,63 @@ fn additions_of(
     if let Some(rule) = rules.find(|rule| rule.starts_with(STRUCTURAL_PREFIX)) {
         return Err(format!("`{rule}` asks every time, whatever the policy says"));
     }
-    let name = || (Some(request.server.clone()), Some(request.tool.clone()));
-    let allow = |roles: Option<Vec<Role>>, place: Option<Place>| {
-        Addition::new(Effect::Allow, name(), roles, place).map_err(|error| error.to_string())
-    };
+    let tool = (&request.server, &request.tool);
     if request.escalated_roles.is_empty() {
-        return Ok(vec![allow(None, None)?]);
+        return Ok(vec![allowing(tool, None, None)?]);
     }
     let offer = Offer::of_request(request).map_err(|none| none.to_string())?;
     let choice = offer.choices().pop().ok_or("there is no directory or host to name")?;
+    let scopes = choice.scopes().map(|(role, scope)| (role, scope.kind(), scope.values()));
+    additions_within(tool, scopes, spelled)
+}
+
+/// Returns the additions that allow for good what a grant allows for a while.
+///
+/// A sentence cannot say that a number or a text stays as it was, and settles nothing that asks whatever the
+/// policy says.
+pub(crate) fn additions_of_grant(
+    grant: &GrantRecord,
+    environment: &Environment,
+) -> Result<Vec<Addition>, String> {
+    if !grant.only.is_empty() {
+        return Err("it holds for certain arguments only".to_owned());
+    }
+    if let Some(rule) = grant.structural.first() {
+        return Err(format!("`{rule}` asks every time, whatever the policy says"));
+    }
+    let spelled = |path: &CanonicalPath| {
+        super::spelled(path, environment).map_err(|failure| failure.to_string())
+    };
+    let scopes = grant.scopes.iter().map(|(role, kind, values)| (*role, *kind, values.clone()));
+    additions_within((&grant.server, &grant.tool), scopes, spelled)
+}
+
+/// Returns the additions that allow a tool what lies in `scopes`.
+fn additions_within(
+    tool: (&ServerName, &ToolName),
+    scopes: impl Iterator<Item = (Role, ScopeKind, Vec<String>)>,
+    spelled: impl Fn(&CanonicalPath) -> Result<String, String>,
+) -> Result<Vec<Addition>, String> {
     let mut found: Vec<(Place, Vec<Role>)> = Vec::new();
-    for (role, scope) in choice.scopes() {
-        for value in scope.values() {
-            let place = place_of(scope.kind(), role, &value, &spelled)?;
+    for (role, kind, values) in scopes {
+        for value in values {
+            let place = place_of(kind, role, &value, &spelled)?;
             match found.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, roles)) => roles.push(role),
                 None => found.push((place, vec![role])),
             }
         }
     }
-    found.into_iter().map(|(place, roles)| allow(Some(roles), Some(place))).collect()
+    found.into_iter().map(|(place, roles)| allowing(tool, Some(roles), Some(place))).collect()
+}
+
+fn allowing(
+    (server, tool): (&ServerName, &ToolName),
+    roles: Option<Vec<Role>>,
+    place: Option<Place>,
+) -> Result<Addition, String> {
+    let names = (Some(server.clone()), Some(tool.clone()));
+    Addition::new(Effect::Allow, names, roles, place).map_err(|error| error.to_string())
 }
 
 fn place_of(

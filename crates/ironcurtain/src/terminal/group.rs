@@ -1,10 +1,10 @@
-//! Questions that differ in little, shown and answered together: each is named, with all that is its own.
+//! Questions that wait for the same reason, shown and answered together: each is named, with all that is its own.
 //!
 //! One answer for several questions is several answers, each to what was shown of its question.
 
 use ic_escalation::display::{View, is_petition, role_lines, value};
 use ic_escalation::{Pending, Request};
-use ic_policy::Push;
+use ic_policy::{Push, Structural};
 use ic_types::{EscalationId, Json, Timestamp};
 
 use crate::commands::approvals::{At, lines};
@@ -12,42 +12,44 @@ use crate::commands::approvals::{At, lines};
 /// The most questions that are shown as one; nobody reads more.
 const MEMBERS_MAX: usize = 50;
 
+/// The most questions of another shape beside the first: each of them takes a dozen lines.
+const OF_ANOTHER_SHAPE_MAX: usize = 9;
+
 /// Questions that are shown together; the first one in full.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     first: Pending,
-    others: Vec<Pending>,
-    likeness: Likeness,
-}
-
-/// What the questions of a group have in common.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Likeness {
-    /// They differ in their values only, so of the others that is shown.
-    Alike,
-    /// Nothing: each is shown in full.
-    Listed,
+    /// Those that differ from the first in their values only, so of them that is shown.
+    alike: Vec<Pending>,
+    /// All others; each is shown in full.
+    listed: Vec<Pending>,
 }
 
 impl Group {
-    /// Puts those of `pending` beside the first that are like it.
+    /// Puts those of `pending` beside the first that wait for the same reason.
     pub(crate) fn of(first: Pending, pending: &[Pending]) -> Self {
         let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
-        let alike = pending.iter().filter(is_other).filter(|it| is_alike(&first, it));
-        let others = alike.take(MEMBERS_MAX - 1).cloned().collect();
-        Self { first, others, likeness: Likeness::Alike }
+        let (mut alike, mut listed): (Vec<Pending>, Vec<Pending>) = pending
+            .iter()
+            .filter(is_other)
+            .filter(|it| is_for_same_reason(&first, it))
+            .cloned()
+            .partition(|it| is_of_same_shape(&first, it));
+        listed.truncate(OF_ANOTHER_SHAPE_MAX);
+        alike.truncate(MEMBERS_MAX - 1 - listed.len());
+        Self { first, alike, listed }
     }
 
     /// Takes one alone.
     pub(crate) fn alone(first: Pending) -> Self {
-        Self { first, others: Vec::new(), likeness: Likeness::Alike }
+        Self { first, alike: Vec::new(), listed: Vec::new() }
     }
 
-    /// Puts questions together that need not be alike; `None` without any.
+    /// Puts questions together that need have nothing in common; `None` without any.
     pub(crate) fn listed(pending: Vec<Pending>) -> Option<Self> {
         let mut pending = pending.into_iter().take(MEMBERS_MAX);
         let first = pending.next()?;
-        Some(Self { first, others: pending.collect(), likeness: Likeness::Listed })
+        Some(Self { first, alike: Vec::new(), listed: pending.collect() })
     }
 
     /// Returns the one that is shown in full.
@@ -57,12 +59,12 @@ impl Group {
 
     /// Returns all of them, in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Pending> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.first).chain(&self.alike).chain(&self.listed)
     }
 
     /// Returns how many there are.
     pub(crate) fn len(&self) -> usize {
-        1 + self.others.len()
+        1 + self.alike.len() + self.listed.len()
     }
 
     /// Returns whether `id` is one of them.
@@ -73,17 +75,19 @@ impl Group {
     /// Returns what a person reads.
     pub(crate) fn lines(&self, view: View, now: Timestamp) -> Vec<String> {
         let mut shown = lines(&self.first, view, At::Dialog, now);
-        if self.others.is_empty() {
-            return shown;
+        shown.extend(self.alike_lines(view));
+        shown.extend(self.listed.iter().flat_map(|it| lines(it, view, At::Dialog, now)));
+        shown
+    }
+
+    fn alike_lines(&self, view: View) -> Vec<String> {
+        let n_others = self.alike.len();
+        if n_others == 0 {
+            return Vec::new();
         }
-        if self.likeness == Likeness::Listed {
-            shown.extend(self.others.iter().flat_map(|it| lines(it, view, At::Dialog, now)));
-            return shown;
-        }
-        let n_others = self.others.len();
         let calls = if n_others == 1 { "call" } else { "calls" };
-        shown.push(format!("and {n_others} {calls} like it{}:", self.where_to()));
-        for other in &self.others {
+        let mut shown = vec![format!("and {n_others} {calls} like it{}:", self.where_to())];
+        for other in &self.alike {
             shown.push(format!("#{} {}", other.number(), other.session()));
             shown.extend(difference(self.first.request(), other.request(), view));
             shown.push(format!("  id: {}", other.request().escalation));
@@ -91,10 +95,10 @@ impl Group {
         shown
     }
 
-    /// Says what they have in common: `, 14 files under "src"`.
+    /// Says what those that are alike have in common: `, 14 files under "src"`.
     fn where_to(&self) -> String {
         let mut common: Option<Vec<&str>> = None;
-        for it in self.all() {
+        for it in std::iter::once(&self.first).chain(&self.alike) {
             let Some(path) = only_path(it.request()) else { return String::new() };
             let Some((directory, _)) = path.rsplit_once('/') else { return String::new() };
             let parts: Vec<&str> = directory.split('/').collect();
@@ -108,31 +112,38 @@ impl Group {
         }
         let directory = format!("{}/", common.unwrap_or_default().join("/"));
         let directory = value(&Json::from(directory), View::Full);
-        format!(", {} files under {directory}", self.len())
+        format!(", {} files under {directory}", 1 + self.alike.len())
     }
 }
 
-/// Returns whether two questions are asked for the same reason about calls of the same shape.
+/// Returns whether two questions of one session wait for the same reason, whichever tools they are about.
 ///
 /// What a server itself asks is like nothing else: every word of it matters, and each yes is its own.
-/// So is a push, with its commits and files.
-fn is_alike(one: &Pending, other: &Pending) -> bool {
+/// So are a push, with its commits and files, and a plan, with its calls.
+fn is_for_same_reason(one: &Pending, other: &Pending) -> bool {
     let (a, b) = (one.request(), other.request());
-    let keys =
-        |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
-    let is_push = |it: &Request| it.resolved.get(Push::KEY).is_some();
-    !is_petition(a)
-        && !is_push(a)
-        && !is_push(b)
+    let stands_alone = |it: &Request| {
+        is_petition(it)
+            || it.rule == Structural::Plan.as_str()
+            || it.resolved.get(Push::KEY).is_some()
+    };
+    !stands_alone(a)
+        && !stands_alone(b)
         && a.session == b.session
         && a.server == b.server
         && a.builtin == b.builtin
-        && a.tool == b.tool
         && a.rule == b.rule
         && a.reason == b.reason
         && a.causes == b.causes
         && a.escalated_roles == b.escalated_roles
-        && keys(a) == keys(b)
+}
+
+/// Returns whether two questions are about calls that can differ in values only.
+fn is_of_same_shape(one: &Pending, other: &Pending) -> bool {
+    let keys =
+        |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
+    let (a, b) = (one.request(), other.request());
+    a.tool == b.tool && keys(a) == keys(b)
 }
 
 /// Shows everything in which a call is not like the first.

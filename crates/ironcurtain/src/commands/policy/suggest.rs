@@ -42,7 +42,7 @@ pub(crate) struct SuggestArgs {
 }
 
 /// Who counts as a person that answered.
-const PEOPLE: [&str; 3] = ["repl", "listener", "cli"];
+const PEOPLE: [&str; 4] = ["repl", "listener", "cli", "pty"];
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

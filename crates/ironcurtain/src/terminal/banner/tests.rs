@@ -76,14 +76,19 @@ impl Scene {
 
     /// Puts a question there.
     fn put(&mut self, id: &str, rule: &str, path: &str) {
+        self.put_of(id, ("write_file", "write-path"), rule, path);
+    }
+
+    /// Puts a question about a tool there, whose path has a role.
+    fn put_of(&mut self, id: &str, (tool, role): (&str, &str), rule: &str, path: &str) {
         self.n_asked += 1;
         let second = self.n_asked;
         let digest = Digest::of(id.as_bytes());
         let text = format!(
-            r#"{{"escalationId":"{id}","sessionId":"s","serverName":"filesystem","toolName":"write_file",
+            r#"{{"escalationId":"{id}","sessionId":"s","serverName":"filesystem","toolName":"{tool}",
                 "arguments":{{"path":"{path}"}},"reason":"r","rule":"{rule}",
-                "causes":[{{"rule":"{rule}","reason":"r","roles":["write-path"]}}],
-                "escalatedRoles":["write-path"],"resolved":{{"write-path":[{{"path":"{path}"}}]}},
+                "causes":[{{"rule":"{rule}","reason":"r","roles":["{role}"]}}],
+                "escalatedRoles":["{role}"],"resolved":{{"{role}":[{{"path":"{path}"}}]}},
                 "digest":"{digest}","createdAt":"2026-11-15T00:00:{second:02}Z",
                 "expiresAt":"2999-11-15T00:00:00Z","grantable":{{"only":[],"exact":[]}}}}"#
         );
@@ -224,6 +229,56 @@ async fn questions_that_differ_in_little_are_answered_together() {
     scene.ask().await;
     scene.typed("n");
     assert_eq!(scene.answered(), ["a yes", "b yes", "c yes", "e no"]);
+}
+
+/// Calls of several tools that wait for one reason are one question, each of them in full.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_one_reason_is_answered_together_whichever_the_tool() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.put_of("b", ("create_directory", "write-path"), "ask", "/d/b");
+    scene.put("c", "ask", "/d/c");
+    // Another rule, another effect, and what is like nothing else, each alone.
+    scene.put_of("e", ("create_directory", "write-path"), "other", "/d/e");
+    scene.put_of("f", ("delete_file", "delete-path"), "ask", "/d/f");
+    scene.put_of("h", ("ironcurtain__request_approval", "write-path"), "structural-plan", "/d/h");
+    scene.put_of("i", ("ironcurtain__request_approval", "write-path"), "structural-plan", "/d/i");
+    scene.act(Banner::recheck);
+    assert!(scene.said("3 calls need approval; you answer them together:"));
+    for text in [
+        "wants to call write_file",
+        "and 1 call like it, 2 files under \"/d/\":",
+        "wants to call create_directory",
+        "\"/d/b\"",
+    ] {
+        assert!(scene.said(text), "{text}: {:?}", scene.said.lines);
+    }
+    assert!(!["/d/e", "/d/f", "/d/h"].iter().any(|path| scene.said(path)));
+    for word in ["y", "n", "y", "n", "y"] {
+        scene.ask().await;
+        scene.typed(word);
+    }
+    let answered = ["a yes", "b yes", "c yes", "e no", "f yes", "h no", "i yes"];
+    assert_eq!(scene.answered(), answered);
+}
+
+/// Each call of another shape takes a dozen lines, so there are ten at the most.
+#[tokio::test(start_paused = true)]
+async fn a_group_of_many_shapes_is_short_enough_to_be_read() {
+    let mut scene = Scene::new();
+    for number in 10..25 {
+        let tool = format!("tool_{number}");
+        let (id, path) = (format!("q{number}"), format!("/d/{number}"));
+        scene.put_of(&id, (&tool, "write-path"), "ask", &path);
+    }
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(scene.said("10 calls need approval; you answer them together:"));
+    assert!(scene.said("/d/19") && !scene.said("/d/20"), "{:?}", scene.said.lines);
+    scene.typed("n");
+    assert_eq!(scene.answered().len(), 10);
+    scene.ask().await;
+    assert!(scene.said("5 calls need approval; you answer them together:"));
 }
 
 /// What is grouped can be taken apart, and stays so; what comes later is grouped as before.

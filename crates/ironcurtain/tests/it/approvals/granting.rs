@@ -66,6 +66,48 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
     assert_eq!(rig.run(&["grants", "list"]).stdout, "No grant is in force.\n");
 }
 
+/// What is needed again and again is named as a change of the policy, if a policy can say it.
+#[test]
+fn a_grant_that_is_used_often_is_proposed_for_the_policy() {
+    let rig = Rig::new().scripted();
+    let work = rig.session("work");
+    let notes = rig.place.dir("home/notes");
+    let path = |name: &str| notes.join(name).to_str().unwrap().to_owned();
+    let grant = |asked: Asked, scope: &str| {
+        let words = ["approvals", "approve", asked.id.as_str(), "--grant", scope];
+        assert_eq!(rig.run(&words).code, 0);
+        take(&rig, &work, asked);
+    };
+    grant(work.ask(&path("a.txt"), "hello"), "directory");
+    let proposal = "ironcurtain policy allow filesystem.write_file --to write --in ~/notes";
+    let listed = || rig.run(&["grants", "list"]).stdout;
+    for name in ["b.txt", "c.txt"] {
+        assert!(is_granted(&work, &path(name)));
+        assert!(!listed().contains("policy allow"), "{}", listed());
+    }
+    assert!(is_granted(&work, &path("d.txt")));
+    assert!(
+        listed().contains(&format!("  to allow this in your policy: `{proposal}`")),
+        "{}",
+        listed()
+    );
+    // The words are right: they are taken as they stand, and show what they would allow.
+    let words: Vec<&str> = proposal.split(' ').skip(1).collect();
+    let shown = rig.run(&[&words[..], &["--dry-run"]].concat());
+    assert!(shown.code == 0 && shown.stdout.contains("~/notes"), "{shown:?}");
+    // One file is no directory, and no sentence is about it.
+    assert_eq!(rig.run(&["grants", "revoke", "--all"]).code, 0);
+    grant(work.ask("/d/a.txt", "hello"), "file");
+    for _ in 0..4 {
+        assert!(is_granted(&work, "/d/a.txt"));
+    }
+    assert!(
+        listed().contains("used 4 times") && !listed().contains("policy allow"),
+        "{}",
+        listed()
+    );
+}
+
 #[test]
 fn what_is_not_offered_is_not_granted() {
     let rig = Rig::new().scripted();

@@ -30,8 +30,12 @@ use crate::place;
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
 /// How long nobody ever waits.
 const MINUTES: Duration = Duration::from_mins(10);
-const RULES: &str =
-    r#"{"rules": [{"name":"ask","if":{},"then":"escalate","reason":"a person decides"}]}"#;
+/// The built-in server whose tools are asked about.
+const OURS: &str = "filesystem";
+/// Directories are asked about for a reason of their own: what waits for one reason is asked about together.
+const RULES: &str = r#"{"rules": [
+    {"name":"ask-directories","if":{"tool":["create_directory"]},"then":"escalate","reason":"a person decides"},
+    {"name":"ask","if":{},"then":"escalate","reason":"a person decides"}]}"#;
 
 /// A place whose home has sessions.
 pub(crate) struct Rig {
@@ -215,19 +219,25 @@ impl Session {
     }
 
     pub(crate) fn ask_within(&self, path: &str, content: &str, limit: Duration) -> Asked {
-        let escalation = escalation("write_file", &json!({"path": path, "content": content}));
-        self.raise(escalation, limit, |question| question.of_builtin("filesystem"))
+        let escalation =
+            escalation((OURS, "write_file"), &json!({"path": path, "content": content}));
+        self.raise(escalation, limit, |question| question.of_builtin(OURS))
     }
 
     /// Asks whether a tool of our own filesystem server may be called.
     pub(crate) fn ask_tool(&self, tool: &str, arguments: &JsonValue) -> Asked {
-        let escalation = escalation(tool, arguments);
-        self.raise(escalation, MINUTES, |question| question.of_builtin("filesystem"))
+        let escalation = escalation((OURS, tool), arguments);
+        self.raise(escalation, MINUTES, |question| question.of_builtin(OURS))
     }
 
     /// Asks whether a tool of a server may be called that only has the name of ours.
     pub(crate) fn ask_stranger(&self, tool: &str, arguments: &JsonValue) -> Asked {
-        self.raise(escalation(tool, arguments), MINUTES, |question| question)
+        self.ask_server(OURS, tool, arguments)
+    }
+
+    /// Asks whether a tool of a server that is not ours may be called.
+    pub(crate) fn ask_server(&self, server: &str, tool: &str, arguments: &JsonValue) -> Asked {
+        self.raise(escalation((server, tool), arguments), MINUTES, |question| question)
     }
 
     fn raise(
@@ -302,7 +312,7 @@ fn next_moment() -> Timestamp {
 }
 
 /// Escalates a call whose argument `path` is to be written.
-fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
+fn escalation((server, tool): (&str, &str), arguments: &JsonValue) -> Escalation {
     let path = arguments["path"].as_str().unwrap();
     let kind = |it: &std::fs::Metadata| match it.is_file() {
         true => FileKind::File,
@@ -322,7 +332,7 @@ fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
     let value = Value::Path(PathValue { path, also: Vec::new(), state });
     let parts = ResolvedParts {
         asked: ToolCall {
-            server: "filesystem".parse().unwrap(),
+            server: server.parse().unwrap(),
             tool: tool.parse().unwrap(),
             arguments: sent.clone(),
         },

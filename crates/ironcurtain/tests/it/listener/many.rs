@@ -26,9 +26,9 @@ fn a_thousand_requests_keep_nobody_waiting() {
     let rig = Rig::new();
     let sessions: Vec<Session> = (0..SESSIONS).map(|at| rig.session(&format!("s{at}"))).collect();
     let ask = |session: &Session, at: usize| {
-        // Another argument in each, so that each is asked about alone.
-        let (path, name) = (format!("/d/{at}"), format!("argument{at}"));
-        session.ask_tool("create_directory", &json!({"path": path, name: at}))
+        // Another server in each, so that each is asked about alone.
+        let (path, server) = (format!("/d/{at}"), format!("files{at}"));
+        session.ask_server(&server, "create_directory", &json!({"path": path}))
     };
     let waiting: Vec<Asked> =
         (0..SESSIONS * EACH).map(|at| ask(&sessions[at % SESSIONS], at)).collect();
