@@ -5,7 +5,8 @@
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
 //! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents, and [`fuzz`] tries mutated inputs. [`provider`] is for
 //! people to try models with. [`pictures`] makes the README's pictures, [`mod@reference`] the pages of
-//! docs/reference, and [`site`] a site of all documents. [`dist`] makes what people download.
+//! docs/reference, and [`site`] a site of all documents. [`dist`] makes what people download, and
+//! [`budget`] keeps it small.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,6 +15,7 @@
 
 pub mod attack;
 pub mod bench;
+pub mod budget;
 pub mod dist;
 pub mod echo;
 pub mod fuzz;

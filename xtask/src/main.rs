@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    attack, bench, dist, echo, fuzz, pictures, policies, provider, reference, site, soak, tidy,
+    attack, bench, budget, dist, echo, fuzz, pictures, policies, provider, reference, site, soak,
+    tidy,
 };
 
 /// Tools for those who work on `IronCurtain`
@@ -46,6 +47,8 @@ enum Task {
     ///
     /// Every package of others is named with its licence. Nothing is signed or uploaded.
     Dist(dist::Options),
+    /// Fail if the build, the program or its start takes more than docs/benchmarks.md allows
+    Budget(budget::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -69,6 +72,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Policies(options) => policies::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Dist(options) => dist::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Budget(options) => budget::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Site => site::run(&mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),

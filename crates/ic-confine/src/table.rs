@@ -24,8 +24,9 @@ pub(crate) use holders::{Wanted, is_held_below};
 
 /// The most processes that one round looks at.
 const PROCESSES_MAX: usize = 1 << 16;
-/// How often, and after how long, it is looked whether everything stands still.
-const STOP_ROUNDS_MAX: usize = 100;
+/// How often, and after how long, it is looked whether everything stands still: for a second at least, since a
+/// thread on a busy machine stops only when it is its turn.
+const STOP_ROUNDS_MAX: usize = 1000;
 const STOP_ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// More than `/proc/PID/stat` takes.
 const STAT_BYTES_MAX: usize = 4096;

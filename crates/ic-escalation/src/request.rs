@@ -71,7 +71,7 @@ pub struct Request {
 }
 
 /// One thing that asks for a person, with the roles that it is about.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct AskedCause {
     /// The rule or invariant.
     pub rule: String,

@@ -86,7 +86,11 @@ impl Dashboard {
     }
 
     /// Takes in which requests wait.
-    pub fn set_requests(&mut self, requests: Vec<RequestRow>) {
+    ///
+    /// Those that are asked about together are listed together: otherwise what lies between them could not be
+    /// chosen by moving up and down.
+    pub fn set_requests(&mut self, mut requests: Vec<RequestRow>) {
+        requests.sort_by_key(|it| (it.group, it.number));
         self.requests = requests;
     }
 
@@ -132,6 +136,17 @@ impl Dashboard {
         self.requests.iter().filter(move |it| {
             self.filter.is_empty() || self.passes(&[&number(it), &it.session, &it.summary])
         })
+    }
+
+    /// Returns whether the filter lets through none of the requests that stand there as a question.
+    pub fn hides(&self, standing: &[u64]) -> bool {
+        let is_listed = || self.requests().any(|it| standing.contains(&it.number));
+        !self.filter.is_empty() && !standing.is_empty() && !is_listed()
+    }
+
+    /// Returns whether the question that stands there is seen; only then do keys answer it.
+    pub fn shows_question(&self, standing: &[u64]) -> bool {
+        self.panel == Panel::Question && !self.hides(standing)
     }
 
     /// Returns the requests that are over and that the filter lets through, the newest first.

@@ -165,7 +165,8 @@ impl Drawing {
         let rows: Vec<Line> = rows.collect();
         let shown: Vec<u64> = seen.map(|it| it.number).collect();
         let part = (from, requests.len());
-        self.heading_and_rows("Requests", &rows, part, "No approval request is waiting.", place);
+        let empty = panels::nothing_listed(scene.dashboard);
+        self.heading_and_rows("Requests", &rows, part, &empty, place);
         if 1 < place.height {
             let row = |y: u16| Rect { y, height: 1, ..place };
             let spots = (place.y + 1..place.bottom()).map(row);
@@ -184,7 +185,11 @@ impl Drawing {
     fn main(&mut self, scene: &Scene<'_>, places: &Places) {
         let (panel, scroll) = scene.dashboard.panel();
         let columns = usize::from(places.main.width);
-        let Standing { rows, asked, numbers, .. } = scene.standing;
+        let Standing { rows, asked, numbers, .. } =
+            match scene.dashboard.hides(scene.standing.numbers) {
+                true => Standing::default(),
+                false => scene.standing,
+            };
         if panel == Panel::Question {
             let title = match numbers {
                 [] => "No request".to_owned(),

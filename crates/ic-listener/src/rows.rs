@@ -33,6 +33,8 @@ pub struct RequestRow {
     pub summary: String,
     /// When it is too late to answer.
     pub expires_at: Timestamp,
+    /// The lowest number of those that are asked about together with it: they are listed one below the other.
+    pub group: u64,
 }
 
 /// A request that is over.

@@ -27,7 +27,7 @@ pub(crate) use banner::{Asking, Banner, Place};
 pub(crate) use choice::{Choice, choose_one};
 pub(crate) use console::{Below, Console, moment};
 pub(crate) use full::{FullScreen, title};
-pub(crate) use group::Group;
+pub(crate) use group::{Group, Reason};
 pub(crate) use held::Held;
 pub(crate) use onlooker::{Onlooker, Script, Seat};
 pub(crate) use paint::{Paint, Tone};

@@ -8,7 +8,8 @@ use crate::command::Which;
 
 fn request(number: u64, session: &str, summary: &str) -> RequestRow {
     let expires_at = Timestamp::from_unix_ms(60_000);
-    RequestRow { number, session: session.to_owned(), summary: summary.to_owned(), expires_at }
+    let (session, summary) = (session.to_owned(), summary.to_owned());
+    RequestRow { number, session, summary, expires_at, group: number }
 }
 
 fn dashboard(numbers: impl IntoIterator<Item = u64>) -> Dashboard {
@@ -94,6 +95,29 @@ fn keys_move_between_requests_and_panels() {
     assert_eq!(panels, expected);
 }
 
+/// What is asked about together is listed together, and so nothing is skipped that lies between.
+#[test]
+fn every_request_is_reached_however_they_are_grouped() {
+    let mut dashboard = Dashboard::default();
+    let groups = [(2, 2), (4, 4), (5, 5), (6, 4), (7, 7), (8, 4), (9, 9)];
+    let row = |(number, group)| RequestRow { group, ..request(number, "work", "writes") };
+    dashboard.set_requests(groups.map(row).to_vec());
+    let members = |number: u64| {
+        let group = groups.iter().find(|it| it.0 == number).unwrap().1;
+        groups.iter().filter(|it| it.1 == group).map(|it| it.0).collect::<Vec<_>>()
+    };
+    let mut walk = |key: &Key, from: u64| {
+        let (mut standing, mut seen) = (members(from), Vec::new());
+        while let Act::Bring(number) = dashboard.press(key, true, &standing) {
+            standing = members(number);
+            seen.push(number);
+        }
+        seen
+    };
+    assert_eq!(walk(&Key::Down, 2), [4, 5, 7, 9]);
+    assert_eq!(walk(&Key::Up, 9), [7, 5, 8, 2]);
+}
+
 #[test]
 fn a_command_line_is_edited_and_left() {
     let mut dashboard = dashboard([1]);
@@ -135,6 +159,10 @@ fn a_filter_narrows_what_is_listed_and_nothing_else() {
         dashboard.set_filter(filter);
         assert_eq!(numbers(&dashboard), expected, "{filter}");
         assert_eq!(dashboard.counts(), (0, 3), "the header counts all of them");
+        for standing in [vec![], vec![1], vec![2], vec![1, 13]] {
+            let is_seen = standing.is_empty() || standing.iter().any(|it| expected.contains(it));
+            assert_eq!(dashboard.shows_question(&standing), is_seen, "{filter} {standing:?}");
+        }
     }
     dashboard.press(&Key::Escape, true, &[]);
     assert_eq!(dashboard.filter(), "");

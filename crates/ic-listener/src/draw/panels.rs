@@ -75,10 +75,19 @@ pub(super) fn ended(row: &HistoryRow) -> Line {
         .and(Ink::Plain, &row.summary)
 }
 
+/// Says that no request is listed: because none waits, or because the filter lets none through.
+pub(super) fn nothing_listed(dashboard: &Dashboard) -> String {
+    match dashboard.counts() {
+        (_, 0) => "No approval request is waiting.".to_owned(),
+        (_, 1) => "1 request waits that the filter hides; Esc shows it.".to_owned(),
+        (_, n) => format!("{n} requests wait that the filter hides; Esc shows them."),
+    }
+}
+
 /// Returns what stands in the place of a request while there is none.
 pub(super) fn idle(dashboard: &Dashboard, columns: usize) -> Vec<Line> {
     let mut lines = vec![
-        Line::plain("No approval request is waiting."),
+        Line::plain(&nothing_listed(dashboard)),
         Line::new(Ink::Quiet, "Sessions ask you here as long as this runs; the bell rings then."),
     ];
     let mut ends = dashboard.history().peekable();

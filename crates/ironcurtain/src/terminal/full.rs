@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ic_listener::{Dashboard, Drawing, Panel, Places, Scene, Standing, draw, sent::sent};
+use ic_listener::{Dashboard, Drawing, Places, Scene, Standing, draw, sent::sent};
 use ic_terminal::gate::Arrival;
 use ic_terminal::{Decoder, Ink, Key, Line, Piece, Size, Span};
 use ic_types::Timestamp;
@@ -36,7 +36,7 @@ pub(crate) struct FullScreen<'a> {
     /// For which size that was drawn.
     size: Size,
     is_painted: bool,
-    /// Whether the question is seen, and not a panel in its place.
+    /// Whether the question is seen: no panel in its place, and no filter that hides it.
     is_question_open: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'a> FullScreen<'a> {
         if size != self.size {
             (self.size, self.shown) = (size, None);
         }
-        self.is_question_open = dashboard.panel().0 == Panel::Question;
+        self.is_question_open = dashboard.shows_question(&self.banner.numbers());
         let places = Places::of(size, self.keys_rows(size));
         let rows = if fits { usize::from(places.main.height) } else { 0 };
         self.stage.room = Room { columns: Some(usize::from(places.main.width)), rows };

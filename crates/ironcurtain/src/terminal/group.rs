@@ -3,9 +3,9 @@
 //! One answer for several questions is several answers, each to what was shown of its question.
 
 use ic_escalation::display::{View, is_petition, role_lines, value};
-use ic_escalation::{Pending, Request};
+use ic_escalation::{AskedCause, Pending, Request};
 use ic_policy::{Push, Structural};
-use ic_types::{EscalationId, Json, Timestamp};
+use ic_types::{EscalationId, Json, Role, ServerName, SessionId, Timestamp};
 
 use crate::commands::approvals::{At, lines};
 
@@ -28,11 +28,12 @@ pub(crate) struct Group {
 impl Group {
     /// Puts those of `pending` beside the first that wait for the same reason.
     pub(crate) fn of(first: Pending, pending: &[Pending]) -> Self {
+        let Some(reason) = Reason::of(first.request()) else { return Self::alone(first) };
         let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
         let (mut alike, mut listed): (Vec<Pending>, Vec<Pending>) = pending
             .iter()
             .filter(is_other)
-            .filter(|it| is_for_same_reason(&first, it))
+            .filter(|it| Reason::of(it.request()) == Some(reason))
             .cloned()
             .partition(|it| is_of_same_shape(&first, it));
         listed.truncate(OF_ANOTHER_SHAPE_MAX);
@@ -116,26 +117,37 @@ impl Group {
     }
 }
 
-/// Returns whether two questions of one session wait for the same reason, whichever tools they are about.
-///
-/// What a server itself asks is like nothing else: every word of it matters, and each yes is its own.
-/// So are a push, with its commits and files, and a plan, with its calls.
-fn is_for_same_reason(one: &Pending, other: &Pending) -> bool {
-    let (a, b) = (one.request(), other.request());
-    let stands_alone = |it: &Request| {
-        is_petition(it)
-            || it.rule == Structural::Plan.as_str()
-            || it.resolved.get(Push::KEY).is_some()
-    };
-    !stands_alone(a)
-        && !stands_alone(b)
-        && a.session == b.session
-        && a.server == b.server
-        && a.builtin == b.builtin
-        && a.rule == b.rule
-        && a.reason == b.reason
-        && a.causes == b.causes
-        && a.escalated_roles == b.escalated_roles
+/// Why a call of a session waits; those with the same one are asked about together, whichever tools they are of.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Reason<'a> {
+    session: &'a SessionId,
+    server: &'a ServerName,
+    builtin: Option<&'a str>,
+    rule: &'a str,
+    reason: &'a str,
+    causes: &'a [AskedCause],
+    roles: &'a [Role],
+}
+
+impl<'a> Reason<'a> {
+    /// Returns the reason of a request; none if it stands alone.
+    ///
+    /// What a server itself asks is like nothing else: every word of it matters, and each yes is its own.
+    /// So are a push, with its commits and files, and a plan, with its calls.
+    pub(crate) fn of(request: &'a Request) -> Option<Self> {
+        let stands_alone = is_petition(request)
+            || request.rule == Structural::Plan.as_str()
+            || request.resolved.get(Push::KEY).is_some();
+        (!stands_alone).then(|| Self {
+            session: &request.session,
+            server: &request.server,
+            builtin: request.builtin.as_deref(),
+            rule: &request.rule,
+            reason: &request.reason,
+            causes: &request.causes,
+            roles: &request.escalated_roles,
+        })
+    }
 }
 
 /// Returns whether two questions are about calls that can differ in values only.

@@ -22,7 +22,7 @@ use crate::commands::approvals::watch::{Format, Said, Watcher, how_ended};
 use crate::commands::approvals::{At, NOTHING, unusable};
 use crate::commands::grants;
 use crate::error::Failure;
-use crate::terminal::{Banner, FullScreen, Place, Tone, moment, title};
+use crate::terminal::{Banner, FullScreen, Place, Reason, Tone, moment, title};
 
 /// How many records of one log are read at once, so that a long log keeps nobody waiting.
 const RECORDS_MAX: usize = 500;
@@ -115,8 +115,21 @@ impl Listening<'_> {
     }
 
     fn draw(&mut self) {
+        self.bring_listed();
         let questions = Everybodys::standing(DecidedBy::Listener);
         self.full.draw(&mut self.dashboard, &questions, SystemClock.now());
+    }
+
+    /// Shows a question that the filter lets through, if there is one and another stands there.
+    fn bring_listed(&mut self) {
+        let standing = self.full.banner().numbers();
+        if self.dashboard.hides(&standing)
+            && let Some(number) = self.dashboard.requests().next().map(|it| it.number)
+        {
+            self.with_banner(|banner, place| {
+                banner.bring(number, place);
+            });
+        }
     }
 
     fn questions(&self) -> Everybodys {
@@ -212,8 +225,16 @@ impl Listening<'_> {
         for (id, pending) in shown {
             self.rows.entry(id.clone()).or_insert_with(|| request_row(pending));
         }
-        let mut rows: Vec<RequestRow> = self.rows.values().cloned().collect();
-        rows.sort_by_key(|row| row.number);
+        let mut groups: BTreeMap<Reason<'_>, u64> = BTreeMap::new();
+        let mut pending: Vec<&Pending> = shown.values().collect();
+        pending.sort_by_key(|it| it.number());
+        let rows = pending.into_iter().filter_map(|it| {
+            let row = self.rows.get(&it.request().escalation)?.clone();
+            let first =
+                Reason::of(it.request()).map(|reason| *groups.entry(reason).or_insert(row.number));
+            Some(RequestRow { group: first.unwrap_or(row.number), ..row })
+        });
+        let rows = rows.collect();
         self.dashboard.set_requests(rows);
         title(self.rows.len());
         if let Some(number) = newest {
@@ -317,6 +338,9 @@ impl Listening<'_> {
         {
             // SECURITY: nobody says yes to what did not stand there.
             self.dashboard.open(Panel::Question);
+            if self.dashboard.hides(&[number]) {
+                self.dashboard.set_filter("");
+            }
             let mut is_there = false;
             self.with_banner(|banner, place| is_there = banner.bring(number, place));
             return match is_there {
@@ -326,6 +350,9 @@ impl Listening<'_> {
         }
         if !self.full.banner().is_asking() {
             return self.dashboard.say(Ink::Quiet, NOTHING);
+        }
+        if self.dashboard.hides(&self.full.banner().numbers()) {
+            return self.dashboard.say(Ink::Quiet, "The filter hides what waits; Esc shows it.");
         }
         match answered {
             Ok(group) => self.with_banner(|banner, place| banner.act(word, &group, place)),
@@ -387,6 +414,7 @@ fn request_row(pending: &Pending) -> RequestRow {
         session: pending.session().to_string(),
         summary: summary(request),
         expires_at: request.expires_at,
+        group: pending.number(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! it cannot be told whose they are.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use ic_testkit::Proxy;
 use serde_json::json;
@@ -9,6 +10,9 @@ use serde_json::json;
 use super::super::{Rig, hidden};
 use super::{program, session, workspace};
 use crate::proxy::until;
+
+/// How long the server has to write into what the user saved.
+const MOMENT: Duration = Duration::from_millis(100);
 
 fn rig() -> Rig {
     let rig = Rig::new();
@@ -30,6 +34,14 @@ fn save(rig: &Rig, name: &str, text: &str) {
 fn n_put_back(rig: &Rig) -> usize {
     let records = rig.records("session").into_iter();
     records.filter(|it| it["arguments"]["event"] == "host-executes-put-back").count()
+}
+
+/// Gives a server that is awake the moment that it needs on a busy machine; it may still be too late.
+fn leave_time_to_plant(rig: &Rig) {
+    let began = Instant::now();
+    while rig.read("ws/.gitattributes") != "planted" && began.elapsed() < MOMENT {
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
 }
 
 /// The server sleeps: whatever the user makes or replaces stays, and becomes read-only for it.
@@ -77,6 +89,7 @@ threading.Thread(target=write, daemon=True).start()";
         n_saves += 1;
         let (mine, n_before) = (format!("mine {n_saves}\n"), n_put_back(&rig));
         save(&rig, ".gitattributes", &mine);
+        leave_time_to_plant(&rig);
         until("it is found", || run(&mut proxy, &rig, "pass") == "done");
         let n_after = n_put_back(&rig);
         if n_after == n_before {
