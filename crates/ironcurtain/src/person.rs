@@ -82,8 +82,8 @@ impl Person {
                 .with_hint(match scripts {
                     Scripts::MayAnswer => "run this at a terminal, or confirm it with `--yes`",
                     Scripts::MayNotAnswer => {
-                        "run this at a terminal; where `approvals.scripted` is true, `--yes` answers \
-                         without one"
+                        "run this at a terminal; where `approvals.scripted` is true, a command that \
+                         takes `--yes` is answered by it"
                     }
                 })
         })

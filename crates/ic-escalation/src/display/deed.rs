@@ -49,6 +49,10 @@ fn deed(role: Role, values: &Json) -> Option<String> {
         Role::CommitMessage | Role::EmailBody | Role::None => return None,
     };
     let items = items(values);
+    // Where it goes may depend on the repository, and that it goes somewhere has to be said all the same.
+    if role == Role::GitRemoteUrl && items.is_empty() {
+        return Some("talk to a repository that is not known".to_owned());
+    }
     (!items.is_empty()).then(|| format!("{verb} {}", named(&items)))
 }
 
@@ -134,6 +138,7 @@ mod tests {
                 Some(r#"fetch "https://a.org/x""#),
             ),
             ("email-address", r#"["bob@example.com"]"#, Some(r#"write to "bob@example.com""#)),
+            ("git-remote-url", "[]", Some("talk to a repository that is not known")),
             ("commit-message", r#"["anything"]"#, None),
             ("read-path", "[]", None),
         ] {

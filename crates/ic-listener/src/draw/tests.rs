@@ -29,7 +29,7 @@ fn session(name: &str, kind: &str, label: &str, age: u64) -> SessionRow {
 
 fn request(number: u64, session: &str, summary: &str, left: u64) -> RequestRow {
     let (session, summary) = (session.to_owned(), summary.to_owned());
-    RequestRow { number, session, summary, expires_at: later(left) }
+    RequestRow { number, session, summary, expires_at: later(left), group: number }
 }
 
 /// What a morning looks like.

@@ -16,6 +16,7 @@ fn drawing(summaries: &[String], columns: usize, rows: usize) -> Drawing {
         session: "s".to_owned(),
         summary: summary.clone(),
         expires_at: Timestamp::from_unix_ms(1),
+        group: at as u64,
     };
     dashboard.set_requests(summaries.iter().enumerate().map(request).collect());
     let scene = Scene {

@@ -125,6 +125,9 @@ impl Sight {
     }
 }
 
+/// Who decided, in a record, where that was a person.
+pub(crate) const PEOPLE: [&str; 4] = ["repl", "listener", "cli", "pty"];
+
 /// What is said when nothing waits.
 pub(crate) const NOTHING: &str = "No escalation pending.";
 

@@ -11,7 +11,7 @@ use ic_types::{Json, Object, Timestamp};
 
 use crate::books::{Book, Books};
 use crate::commands::Exit;
-use crate::commands::approvals::stats;
+use crate::commands::approvals::{PEOPLE, stats};
 use crate::commands::config::home;
 use crate::commands::listen::{instance, summary};
 use crate::error::{Failure, chain};
@@ -236,7 +236,12 @@ impl Refused {
             session: session.to_owned(),
             server: text("server"),
             tool: text("tool"),
-            reason: text("reason"),
+            reason: match (text("reason"), text("decidedBy")) {
+                (reason, by) if reason.is_empty() && PEOPLE.contains(&by.as_str()) => {
+                    "you denied it".to_owned()
+                }
+                (reason, _) => reason,
+            },
         })
     }
 }

@@ -155,7 +155,7 @@ fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
         assert!(n_tested(from) < n_tested(name), "{name}");
         // A sentence of one's own may be against them.
         let sentence = ["allow", "filesystem", "--to", "delete", "--in", "~/Downloads"];
-        let output = changed(&place, &[&sentence[..], &["--policy", name]].concat());
+        let output = changed(&place, &[&sentence[..], &["--policy", name, "--yes"]].concat());
         assert!(!output.stdout.is_empty(), "{output:?}");
     }
     // The policy in force is still the built-in one.

@@ -81,13 +81,13 @@ pub(crate) fn run(
     }
     if changes.is_empty() {
         screen.line(&format!("{} is connected already; nothing was changed.", client.title))?;
-        tell(client, args.own_tools_off, screen);
+        tell(client, &proxy, args.own_tools_off, screen);
         return Ok(Exit::Success);
     }
     if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
         return Ok(Exit::Failed);
     }
-    tell(client, args.own_tools_off, screen);
+    tell(client, &proxy, args.own_tools_off, screen);
     Ok(Exit::Success)
 }
 
@@ -191,7 +191,7 @@ fn print(
             screen.line(&visible_line(line))?;
         }
     }
-    tell(client, !off.is_empty(), screen);
+    tell(client, proxy, !off.is_empty(), screen);
     Ok(Exit::Success)
 }
 
@@ -203,7 +203,14 @@ fn keep_told(before: &str, config: &ConfigFile, wants: &[Want], screen: &mut Scr
 }
 
 /// Says what else people have to do.
-fn tell(client: &Client, are_own_tools_off: bool, screen: &mut Screen) {
+fn tell(client: &Client, proxy: &Proxy, are_own_tools_off: bool, screen: &mut Screen) {
+    if !proxy.has_place() {
+        screen.notice(&format!(
+            "IronCurtain's tools begin in an empty directory of the session. To let them work in one of yours: \
+             `ironcurtain clients install {} -- --workspace DIRECTORY`.",
+            client.name
+        ));
+    }
     if !are_own_tools_off {
         told_about_own_tools(client, screen);
     }

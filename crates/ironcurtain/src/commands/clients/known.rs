@@ -230,6 +230,13 @@ fn claude_settings() -> Vec<Want> {
 }
 
 impl Proxy {
+    /// Returns whether the tools work in a directory that the user chose.
+    pub(super) fn has_place(&self) -> bool {
+        self.arguments
+            .iter()
+            .any(|it| ["--workspace", "--sandbox"].iter().any(|flag| it.starts_with(flag)))
+    }
+
     fn usual(&self) -> Map<String, Value> {
         let mut keys = object(json!({"command": self.program, "args": self.arguments}));
         self.add_home(&mut keys, "env");

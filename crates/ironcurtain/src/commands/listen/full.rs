@@ -97,7 +97,11 @@ impl Listening<'_> {
                     Some(key) => self.on_key(&key, false, 0),
                     None => Next::GoOn,
                 },
-                _ = resized.recv() => Next::GoOn,
+                _ = resized.recv() => {
+                    // It may be as large as before, and have been smaller meanwhile.
+                    self.full.clear();
+                    Next::GoOn
+                }
                 _ = continued.recv() => {
                     self.full.on_continued();
                     Next::GoOn
@@ -123,9 +127,8 @@ impl Listening<'_> {
     /// Shows a question that the filter lets through, if there is one and another stands there.
     fn bring_listed(&mut self) {
         let standing = self.full.banner().numbers();
-        if self.dashboard.hides(&standing)
-            && let Some(number) = self.dashboard.requests().next().map(|it| it.number)
-        {
+        let listed = self.dashboard.requests().next().map(|it| it.number);
+        if let Some(number) = listed.filter(|_| self.dashboard.hides(&standing)) {
             self.with_banner(|banner, place| {
                 banner.bring(number, place);
             });
@@ -425,6 +428,7 @@ pub(crate) fn summary(request: &Request) -> String {
     }
     let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
     let asking = request.resolved.iter().filter(|(role, _)| asks(role));
-    let about: Vec<String> = asking.map(|(_, values)| named_values(values)).collect();
+    let about = asking.map(|(_, values)| named_values(values));
+    let about: Vec<String> = about.filter(|it| !it.is_empty()).collect();
     format!("{} {} ({})", request.tool, about.join("; "), request.server)
 }

@@ -19,6 +19,7 @@ use serde::Serialize;
 use super::recorded::{Reading, logs};
 use super::verify::subject;
 use crate::commands::Exit;
+use crate::commands::approvals::PEOPLE;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::difference::Difference;
@@ -40,9 +41,6 @@ pub(crate) struct SuggestArgs {
     #[arg(long)]
     json: bool,
 }
-
-/// Who counts as a person that answered.
-const PEOPLE: [&str; 4] = ["repl", "listener", "cli", "pty"];
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

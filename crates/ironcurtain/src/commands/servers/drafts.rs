@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use ic_home::{Home, file};
 use ic_inventory::draft;
 pub(super) use ic_inventory::draft::{is_draft, name_of};
+use ic_inventory::pins::Pin;
+use ic_judge::method::CallMethod;
 use ic_opening::policy::added_annotations;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 
@@ -137,4 +139,10 @@ impl Drafts {
 pub(super) fn has_changed(tool: &Object, listed: &Object) -> bool {
     let (then, now) = (tool.get("inputSchema"), listed.get("inputSchema"));
     then.is_some() && then.map(Json::to_canonical) != now.map(Json::to_canonical)
+}
+
+/// Returns the names of drafted tools that are not among those that were trusted: no session uses them.
+pub(super) fn not_pinned<'a>(drafts: &'a Drafts, pin: &Pin) -> impl Iterator<Item = &'a str> {
+    let names = drafts.tools().iter().filter(|tool| is_draft(tool)).map(name_of);
+    names.filter(|name| !pin.tools.contains_key(*name) && CallMethod::of(name).is_none())
 }

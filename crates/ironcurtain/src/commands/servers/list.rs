@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ic_confine::Confinement;
 use ic_home::{Clock as _, Environment, Home, SystemClock, config};
 use ic_inventory::PetitionKind;
-use ic_inventory::pins::{Pins, PinsFile, Standing};
+use ic_inventory::pins::{Pin, Pins, PinsFile, Standing};
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_opening::Holding;
 use ic_opening::policy::{NoSandbox, Wanted};
@@ -49,6 +49,8 @@ struct Row<'a> {
     is_racy: bool,
     /// How many of its tools nobody has reviewed.
     n_drafts: usize,
+    /// How many of its tools were never trusted, so that no session uses them.
+    n_withheld: usize,
 }
 
 /// What would hold a server.
@@ -95,16 +97,18 @@ pub(crate) fn run(
     let mut rows = Vec::new();
     for (name, config) in servers.iter() {
         let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
+        let (n_drafts, n_withheld) = match config.start {
+            Start::Builtin(_) => (0, 0),
+            Start::Command(_) | Start::Url(_) => unreviewed(name, pins.get(name), &home),
+        };
         rows.push(Row {
             name,
             config,
             identity: Trust::of(name, config, (&file, &pins)),
             held: Held::of(config, &holding),
             is_racy: recipe.is_racy(),
-            n_drafts: match config.start {
-                Start::Builtin(_) => 0,
-                Start::Command(_) | Start::Url(_) => n_drafts(name, &home),
-            },
+            n_drafts,
+            n_withheld,
         });
     }
     if args.json {
@@ -225,6 +229,14 @@ impl Row<'_> {
                 self.name
             ));
         }
+        if 0 < self.n_withheld {
+            notes.push(format!(
+                "{} withheld, since nobody trusted what the server says of it; `ironcurtain servers trust {}` \
+                 says why",
+                tools(self.n_withheld),
+                self.name
+            ));
+        }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(
                 "its command or its files have changed since it was trusted, so it is withheld; \
@@ -324,10 +336,12 @@ impl Trust {
     }
 }
 
-/// Counts the tools of a server that nobody has reviewed.
-fn n_drafts(name: &ServerName, home: &Home) -> usize {
-    let drafts = Drafts::read(name, home);
-    drafts.map_or(0, |it| it.tools().iter().filter(|tool| drafts::is_draft(tool)).count())
+/// Counts the tools of a server that nobody has reviewed, and those that were never trusted.
+fn unreviewed(name: &ServerName, pin: Option<&Pin>, home: &Home) -> (usize, usize) {
+    let Ok(drafts) = Drafts::read(name, home) else { return (0, 0) };
+    let n_drafts = drafts.tools().iter().filter(|tool| drafts::is_draft(tool)).count();
+    let n_withheld = pin.map_or(0, |pin| drafts::not_pinned(&drafts, pin).count());
+    (n_drafts.saturating_sub(n_withheld), n_withheld)
 }
 
 /// Counts tools in words.

@@ -284,6 +284,13 @@ fn tell(
         guess::offered(tool, listed.map(|it| &it.listed)).unwrap_or_else(|| tool.clone())
     });
     lines.extend(table::rows(offered.collect::<Vec<_>>().iter(), false));
+    lines.extend(probed.tools.iter().filter_map(|tool| {
+        let hidden = visible(&tool.hidden_text()?);
+        Some(format!(
+            "  {} is withheld: {hidden}; `ironcurtain servers trust {name}` shows it, and asks",
+            tool.name
+        ))
+    }));
     lines.extend(probed.unusable.iter().map(|it| format!("  {}", visible(&it.to_string()))));
     lines.push(format!(
         "{name}: these are guesses, so every call needs approval; `ironcurtain servers review {name}` \

@@ -102,8 +102,12 @@ pub(super) fn review(
         review.set_from(text)?;
     }
     review.find_drafts();
+    let withheld = review.withheld_told();
     if review.drafts.is_empty() {
-        screen.line(&format!("{name}: all tools are confirmed already"))?;
+        match &withheld {
+            None => screen.line(&format!("{name}: all tools are confirmed already"))?,
+            Some(told) => screen.line(told)?,
+        }
         return Ok(Exit::Success);
     }
     let mut advice = match compiler {
@@ -141,10 +145,14 @@ pub(super) fn review(
     file::create_dir(home.installed_servers().join(name.as_str()))?;
     written.write()?;
     let left = match n_left {
-        0 => "all tools are confirmed".to_owned(),
+        0 if withheld.is_none() => "all tools are confirmed".to_owned(),
+        0 => "none of these is left".to_owned(),
         n_left => format!("{n_left} not confirmed, so calls to them need approval"),
     };
     screen.line(&format!("{name}: {} confirmed; {left}", n_shown - n_left))?;
+    if let Some(told) = &withheld {
+        screen.line(told)?;
+    }
     Ok(if n_left == 0 { Exit::Success } else { Exit::Failed })
 }
 
@@ -209,6 +217,22 @@ impl<'a> Review<'a> {
         };
         let left = self.annotations.tools().iter().filter(is_left);
         self.drafts = left.map(|tool| drafts::name_of(tool).to_owned()).collect();
+    }
+
+    /// Names the tools that no session uses, whatever is confirmed; none without any.
+    fn withheld_told(&self) -> Option<String> {
+        let names: Vec<String> = drafts::not_pinned(&self.written, self.pin)
+            .map(|name| format!("`{}`", visible(name)))
+            .collect();
+        let which = match names.len() {
+            0 => return None,
+            1 => format!("{} is withheld, since it was", names.concat()),
+            _ => format!("{} are withheld, since they were", names.join(", ")),
+        };
+        Some(format!(
+            "{server}: {which} not trusted with the others; `ironcurtain servers trust {server}` says why, and asks",
+            server = self.server
+        ))
     }
 
     fn n_left(&self) -> usize {

@@ -174,3 +174,48 @@ fn a_request_is_compared_with_the_one_before() {
     stage.asked_alone(2).type_in("n");
     assert_eq!(rig.summary(second), "Denied by listener");
 }
+
+/// What the filter hides is not answered, and is said to wait.
+#[test]
+fn no_key_answers_what_the_filter_hides() {
+    let rig = Rig::new();
+    let (alpha, beta) = (rig.session("alpha"), rig.session("beta"));
+    let stage = listener(&rig);
+    let first = alpha.ask("/d/a.txt", "hello");
+    stage.asked_alone(1);
+    let second = beta.ask("/d/b.txt", "hello");
+    stage.expect("2 requests wait");
+    // The question is one that is listed.
+    command(&stage, "/filter beta");
+    stage.asked_alone(2).expect("▸ #2 beta").type_in("n").expect("Your denial of #2");
+    assert_eq!(rig.summary(second), "Denied by listener");
+    stage.expect("1 request waits that the filter hides; Esc shows it.");
+    stage.type_in("y").type_in("n");
+    command(&stage, "/approve");
+    stage.expect("The filter hides what waits; Esc shows it.");
+    command(&stage, "/deny");
+    assert!(!first.response.exists());
+    // Whoever names it sees it.
+    command(&stage, "/approve 1");
+    stage.expect("Read it first; then the keys answer.").asked_alone(1);
+    command(&stage, "/filter nothing");
+    stage.expect("the filter hides").type_in("\x1b").asked_alone(1).type_in("y");
+    assert_eq!(rig.summary(first), "Approved by listener");
+}
+
+/// Whatever is asked about together, up and down lead to everything.
+#[test]
+fn nothing_between_the_members_of_a_group_is_skipped() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let stage = listener(&rig);
+    let _waiting = [
+        work.ask("/d/a.txt", "x"),
+        work.ask_tool("create_directory", &json!({"path": "/d/b"})),
+        work.ask("/d/c.txt", "x"),
+        work.ask_stranger("write_file", &json!({"path": "/d/e"})),
+    ];
+    stage.expect("4 requests wait").expect("▸ #1 work");
+    stage.type_in("\x1b[B").asked_alone(2).type_in("\x1b[B").asked_alone(4);
+    stage.type_in("\x1b[A").asked_alone(2).type_in("\x1b[A").expect("2 requests, from #");
+}

@@ -36,7 +36,7 @@ fn never_without_a_server_holds_for_every_server() {
     let output = changed(&place, &["never", "filesystem", "--in", "~/proj/private"]);
     assert!(
         output.stdout.contains(
-            "note: this does not cover git; for every server: ironcurtain policy never --in \
+            "note: this does not cover git, shell; for every server: ironcurtain policy never --in \
              ~/proj/private\n"
         ),
         "{output:?}"

@@ -180,3 +180,43 @@ fn only_the_directory_of_a_server_is_copied() {
         place.run(["servers", "add", "mine", "--from", from.to_str().unwrap(), "--", "npx", "x"]);
     assert_eq!(both.code, 2, "{both:?}");
 }
+
+/// A tool with text that nobody sees is named wherever its server is, with the command that shows the text.
+#[test]
+fn a_tool_that_is_withheld_from_the_beginning_is_never_said_to_be_confirmed() {
+    let place = with_server();
+    place.let_scripts_answer();
+    let tools = json!([
+        {"name": "plain", "inputSchema": {"type": "object"}},
+        {"name": "secret", "description": "a\u{1b}[2Jb", "inputSchema": {"type": "object"}},
+    ]);
+    let said = json!({"name": "x", "version": "1", "tools": tools}).to_string();
+    place.write("ws/server/said.json", said);
+    let from = place.path("ws/server");
+    let from = from.to_str().unwrap();
+    let whole = format!("{from}/latest.json");
+    let add = ["servers", "add", "mine", "--from", from, "--", "python3", "-B", "plain.py", &whole];
+    let remedy = "`ironcurtain servers trust mine`";
+    let added = place.run(add).stdout;
+    assert!(added.contains("secret is withheld: ") && added.contains(remedy), "{added}");
+    assert!(!added.contains("plain is withheld"), "{added}");
+    for _ in 0..2 {
+        let reviewed = place.run(["servers", "review", "mine", "--yes"]).stdout;
+        assert!(
+            reviewed.contains("`secret` is withheld") && reviewed.contains(remedy),
+            "{reviewed}"
+        );
+        assert!(!reviewed.contains("all tools are confirmed"), "{reviewed}");
+    }
+    let listed = place.run(["servers", "list"]).stdout;
+    assert!(listed.contains("1 tool withheld") && listed.contains(remedy), "{listed}");
+    // Once it is trusted it is reviewed like the others.
+    assert_eq!(place.run(["servers", "trust", "mine", "--yes"]).code, 0);
+    let reviewed = place.run(["servers", "review", "mine", "--yes"]).stdout;
+    assert!(
+        reviewed.contains("all tools are confirmed") && !reviewed.contains("withheld"),
+        "{reviewed}"
+    );
+    let listed = place.run(["servers", "list"]).stdout;
+    assert!(!listed.contains("withheld"), "{listed}");
+}
