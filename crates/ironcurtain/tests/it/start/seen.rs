@@ -175,9 +175,15 @@ fn the_help_of_start_says_what_can_be_chosen() {
 
               Everything that it does is judged as ever. The row at the bottom is IronCurtain's: it says
               when a call waits for approval, and Ctrl-] shows the question, whatever the agent draws.
-              Ctrl-\ twice within a second ends the session. Without `--agent` it is the agent of
-              `agent.default`. The exit code is the agent's. After `kill -9` the terminal may stay
-              as it was; `reset` or `stty sane` help.
+              Ctrl-\ and then d leaves the session running, as does a terminal that is closed, and
+              `ironcurtain attach` comes back to it. Ctrl-\ twice within a second ends the session.
+              Without `--agent` it is the agent of `agent.default`. The exit code is the agent's. After
+              `kill -9` the terminal may stay as it was; `reset` or `stty sane` help.
+
+          --record <FILE>
+              Record what the agent's interface shows in a new file, as an asciicast, without secrets
+
+              What you type is recorded as far as the agent shows it; questions are not in it.
 
           --wait
               Let calls that need approval wait for an answer even if no approver is connected
