@@ -39,13 +39,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     let lock = std::fs::read_to_string(top.join("Cargo.lock"))?;
     let mut measured = vec![(PACKAGES, n_packages(&lock))];
     if !options.packages_only {
-        let program = match &options.binary {
-            Some(binary) => binary.canonicalize()?,
-            None => {
-                let (program, ratio) = timed_build(top, &lock)?;
-                measured.push((BUILD, ratio));
-                program
-            }
+        let program = if let Some(binary) = &options.binary {
+            binary.canonicalize()?
+        } else {
+            let (program, ratio) = timed_build(top, &lock)?;
+            measured.push((BUILD, ratio));
+            program
         };
         measured.push((SIZE, megabytes(&program)?));
         measured.push((START, start(&program)?));

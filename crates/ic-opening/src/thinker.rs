@@ -37,7 +37,9 @@ impl Thinker {
     /// Finds who is to think; `wanted` is what stands on the command line.
     pub fn choose(wanted: Option<&str>, environment: &Environment) -> Result<Self, Fault> {
         if wanted == Some(OFFLINE) {
-            return Ok(Self::offline("model offline: as you asked".to_owned()));
+            return Ok(Self::offline(
+                "model offline: needs no key, understands plain requests only".to_owned(),
+            ));
         }
         let wanted: Option<ModelId> = match wanted {
             Some(text) => Some(text.parse().map_err(|error| {

@@ -77,15 +77,18 @@ impl Person {
         }
         let terminal = File::options().read(true).write(true).open(TERMINAL);
         terminal.map(Self::AtTerminal).map_err(|source| {
-            Failure::environment(format!("cannot ask you {what}: there is no terminal"))
-                .with_source(source)
-                .with_hint(match scripts {
-                    Scripts::MayAnswer => "run this at a terminal, or confirm it with `--yes`",
-                    Scripts::MayNotAnswer => {
-                        "run this at a terminal; where `approvals.scripted` is true, a command that \
+            let failure =
+                Failure::environment(format!("cannot ask you {what}: there is no terminal"));
+            // That there is none is what this error says; any other says more.
+            let is_known = source.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+            let failure = if is_known { failure } else { failure.with_source(source) };
+            failure.with_hint(match scripts {
+                Scripts::MayAnswer => "run this at a terminal, or confirm it with `--yes`",
+                Scripts::MayNotAnswer => {
+                    "run this at a terminal; where `approvals.scripted` is true, a command that \
                          takes `--yes` is answered by it"
-                    }
-                })
+                }
+            })
         })
     }
 

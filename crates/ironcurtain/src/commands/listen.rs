@@ -87,7 +87,7 @@ pub(crate) fn run(
             }
             (false, None) => {
                 let watcher = Watcher::new(&home, Format::Lines, At::Dialog).telling_sessions();
-                let desk = Desk::open(always, DecidedBy::Listener)?;
+                let desk = Desk::open(&home, always, DecidedBy::Listener)?;
                 follow(&home, watcher, Some(desk), &stop, screen).await
             }
             (false, Some(terminal)) => {

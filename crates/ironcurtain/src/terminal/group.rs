@@ -124,7 +124,7 @@ pub(crate) struct Reason<'a> {
     server: &'a ServerName,
     builtin: Option<&'a str>,
     rule: &'a str,
-    reason: &'a str,
+    words: &'a str,
     causes: &'a [AskedCause],
     roles: &'a [Role],
 }
@@ -143,7 +143,7 @@ impl<'a> Reason<'a> {
             server: &request.server,
             builtin: request.builtin.as_deref(),
             rule: &request.rule,
-            reason: &request.reason,
+            words: &request.reason,
             causes: &request.causes,
             roles: &request.escalated_roles,
         })

@@ -145,7 +145,7 @@ pub(crate) fn run(
                 console.offer_always(Some(always));
                 keys::sit(&home, console, &stop).await
             }
-            (None, true) => watch(&home, format, Some(Desk::open(always, DecidedBy::Cli)?), &stop, screen).await,
+            (None, true) => watch(&home, format, Some(Desk::open(&home, always, DecidedBy::Cli)?), &stop, screen).await,
             (None, false) => {
                 if !args.desk && format == Format::Lines {
                     screen.notice(

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 
 use ic_escalation::{Pending, Receipt, Reply, SessionEntry};
-use ic_home::{Clock as _, SystemClock};
+use ic_home::{Clock as _, Home, SystemClock};
 use ic_policy::{DecidedBy, Decision};
 use ic_terminal::gate::Arrival;
 use ic_types::EscalationId;
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::{Said, Watcher, how_ended};
 use crate::commands::approvals::NOTHING;
 use crate::commands::approvals::answer::receipt;
+use crate::commands::grants;
 use crate::error::{Failure, chain};
 use crate::own_policy::always::Always;
 use crate::person::{Person, Scripts};
@@ -27,6 +28,9 @@ use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Row, Stage
 const LINE_BYTES_MAX: usize = 256;
 /// What can be typed.
 const HELP: &str = "y approve, n deny, g approve and grant, a always, d details, o one by one, s next, q quit; then Enter";
+/// What else can be typed.
+const MORE_HELP: &str = "with a number, such as `y 3`, that request is shown first; /sessions lists the running sessions, \
+                         /grants the grants in force, /undo [ID] takes the newest grant back or the one that is named";
 
 /// A person at the terminal.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ pub(crate) struct Desk {
     /// Whether what comes next is the rest of a line that was too long.
     is_within_line: bool,
     banner: Banner,
+    home: Home,
     /// Which place the answers come from.
     by: DecidedBy,
     /// What came while a question stands there.
@@ -52,12 +57,17 @@ pub(super) enum Next {
 
 /// What was typed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Typed {
+enum Typed<'a> {
     /// A letter, for what stands there or for a question by its number.
     Key(&'static str, Option<u64>),
     Quit,
     /// The running sessions are asked for.
     Sessions,
+    /// The grants in force are asked for.
+    Grants,
+    /// A grant is taken back: the newest one, or the one that is named.
+    Undo(Option<&'a str>),
+    Help,
     Nothing,
     Unknown,
 }
@@ -97,12 +107,13 @@ struct DeskStage<'a> {
 
 impl Desk {
     /// Finds the terminal.
-    pub(crate) fn open(always: Always, by: DecidedBy) -> Result<Self, Failure> {
+    pub(crate) fn open(home: &Home, always: Always, by: DecidedBy) -> Result<Self, Failure> {
         match Person::find("at the desk", false, Scripts::MayNotAnswer)? {
             Person::AtTerminal(terminal) => {
                 let (terminal, mut banner, held) = (terminal.into(), Banner::new(), Held::new());
                 banner.offer_always(Some(always));
-                Ok(Self { terminal, is_within_line: false, banner, by, held })
+                let home = home.clone();
+                Ok(Self { terminal, is_within_line: false, banner, home, by, held })
             }
             Person::Scripted => Err(Failure::environment("a script cannot be an approver")),
         }
@@ -187,11 +198,17 @@ impl Desk {
             _ if self.banner.is_choosing() => return self.type_in(&line, watcher, screen),
             Typed::Quit => return Ok(Next::End),
             Typed::Sessions => return self.tell_sessions(watcher, screen),
+            Typed::Grants => return self.tell_grants(screen),
+            Typed::Undo(id) => return self.undo(id, screen),
+            Typed::Help => {
+                screen.folded(HELP)?;
+                return self.say(MORE_HELP, screen);
+            }
             Typed::Nothing => return self.type_in("", watcher, screen),
             Typed::Unknown if self.banner.is_asking() => {
                 return self.type_in("?", watcher, screen);
             }
-            Typed::Unknown => return self.say(HELP, screen),
+            Typed::Unknown => return self.say(&format!("{HELP}; /help lists the rest"), screen),
             Typed::Key(_, None) if !self.banner.is_asking() => return self.say(NOTHING, screen),
             Typed::Key(word, None) => return self.type_in(word, watcher, screen),
             Typed::Key(word, Some(number)) => (word, number),
@@ -232,6 +249,26 @@ impl Desk {
         screen.lines(&said)?;
         self.banner.disturbed();
         Ok(Next::GoOn)
+    }
+
+    /// Says which grants are in force, below what stands there.
+    fn tell_grants(&mut self, screen: &mut Screen) -> Result<Next, Failure> {
+        let mut said: Vec<String> =
+            grants::in_force(&self.home)?.into_iter().flat_map(|it| it.lines).collect();
+        if said.is_empty() {
+            said.push("No grant is in force.".to_owned());
+        }
+        screen.lines(&said)?;
+        self.banner.disturbed();
+        Ok(Next::GoOn)
+    }
+
+    /// Takes a grant back; that lets less happen, so nobody is asked.
+    fn undo(&mut self, id: Option<&str>, screen: &mut Screen) -> Result<Next, Failure> {
+        match grants::undo(&self.home, id) {
+            Ok(said) => self.say(&visible(&said), screen),
+            Err(failure) => self.say(&visible(&failure.to_string()), screen),
+        }
     }
 
     /// Says something below what stands there, which is drawn again then.
@@ -374,15 +411,18 @@ impl Stage for DeskStage<'_> {
     }
 }
 
-impl Typed {
-    fn parse(line: &str) -> Self {
+impl<'a> Typed<'a> {
+    fn parse(line: &'a str) -> Self {
         let mut words = line.split_ascii_whitespace();
-        let (what, number, rest) = (words.next(), words.next(), words.next());
-        let number = number.map(|it| it.strip_prefix('#').unwrap_or(it).parse::<u64>());
+        let (what, what_follows, rest) = (words.next(), words.next(), words.next());
+        let number = what_follows.map(|it| it.strip_prefix('#').unwrap_or(it).parse::<u64>());
         match (what, number, rest) {
             (None, None, None) => Self::Nothing,
             (Some("q" | "/quit"), None, None) => Self::Quit,
             (Some("/sessions"), None, None) => Self::Sessions,
+            (Some("/grants"), None, None) => Self::Grants,
+            (Some("?" | "/help"), None, None) => Self::Help,
+            (Some("/undo"), _, None) => Self::Undo(what_follows),
             (Some(word), number @ (None | Some(Ok(_))), None) => {
                 let letter = match word {
                     "/approve" => "y",
@@ -417,6 +457,12 @@ mod tests {
             ("q", Typed::Quit),
             ("/quit", Typed::Quit),
             ("/sessions", Typed::Sessions),
+            ("/grants", Typed::Grants),
+            ("/undo", Typed::Undo(None)),
+            ("/undo ab12", Typed::Undo(Some("ab12"))),
+            ("/undo ab 12", Typed::Unknown),
+            ("?", Typed::Help),
+            ("/help", Typed::Help),
             ("/approve 3", Typed::Key("y", Some(3))),
             ("/approve+", Typed::Key("g", None)),
             ("/deny #3", Typed::Key("n", Some(3))),
