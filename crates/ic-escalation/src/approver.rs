@@ -9,6 +9,9 @@
 //!                └───▶ asked::check ─▶ Intent ─▶ IntentJudge ─yes─▶┘     └─ judged again, then settled
 //!                             └─ Doubt        └─ no, error, too late ─▶ Judged::Ask: a person
 //! ```
+//!
+//! A message that was typed at another program's interface may first have to be put together from its keys
+//! ([`IntentJudge::read`]); what comes of it is compared like any other.
 
 use std::fmt;
 use std::future::Future;
@@ -17,7 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_home::Clock;
-use ic_intent::{Doubt, Named, Other, Wanted, WantedRole, asked, literal, wanted};
+use ic_intent::message::is_stale;
+use ic_intent::{Doubt, Named, Other, Unclear, Wanted, WantedRole, asked, literal, wanted};
 use ic_policy::{Answer, Escalation, Push, ResolvedCall, Ticket, Value};
 use ic_types::{Digest, Json, Role, visible};
 use tokio_util::sync::CancellationToken;
@@ -39,12 +43,18 @@ pub trait IntentJudge: fmt::Debug + Send + Sync {
 
     /// Judges; whoever gives up waiting drops it.
     fn judge<'a>(&'a self, intent: &'a Intent, cancel: &'a CancellationToken) -> Judging<'a>;
+
+    /// Puts together the last message of these keys; whoever gives up waiting drops it.
+    fn read<'a>(&'a self, keys: &'a Unclear, cancel: &'a CancellationToken) -> Reading<'a>;
 }
 
 /// A judgement that is under way.
 pub type Judging<'a> = Pin<Box<dyn Future<Output = Opinion> + Send + 'a>>;
 
-/// All that a judge is shown.
+/// A message that is being put together; `None` if it cannot be.
+pub type Reading<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
+
+/// All that a judge is shown of a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Intent {
     /// What the person said.
@@ -111,13 +121,17 @@ impl Approver {
         clock: &dyn Clock,
         cancel: &CancellationToken,
     ) -> Judged {
-        let Some((message, heard)) = self.context.now() else { return Judged::NoMessage };
         let call = key(escalation);
         let doubt = |doubt: Doubt| Judged::Ask { why: doubt.to_string(), words: None };
         let wanted = match wanted(escalation) {
             Ok(wanted) => wanted,
-            Err(why) => return doubt(why),
+            Err(why) if self.context.has_message() => return doubt(why),
+            Err(_) => return Judged::NoMessage,
         };
+        if let Err(why) = self.put_together(clock, cancel).await {
+            return doubt(why);
+        }
+        let Some((message, heard)) = self.context.now() else { return Judged::NoMessage };
         if self.context.has_answered(&call) {
             return doubt(Doubt::Used);
         }
@@ -153,6 +167,29 @@ impl Approver {
             true => approved(escalation, ticket, words, judge.name()),
             false => ask(Doubt::Used.to_string()),
         }
+    }
+}
+
+impl Approver {
+    /// Has the last message put together, if it was typed with keys that code cannot read.
+    ///
+    /// Only once a call waits: most messages are compared with none, and are nobody's business.
+    async fn put_together(
+        &self,
+        clock: &dyn Clock,
+        cancel: &CancellationToken,
+    ) -> Result<(), Doubt> {
+        let Some((keys, at)) = self.context.unclear() else { return Ok(()) };
+        if keys.has_paste() {
+            return Err(Doubt::Pasted);
+        }
+        if is_stale(at, clock.now()) {
+            return Err(Doubt::Stale);
+        }
+        let judge = self.judge.as_ref().ok_or(Doubt::Keys)?;
+        let reading = tokio::time::timeout(JUDGING_MAX, judge.read(&keys, cancel));
+        let text = reading.await.ok().flatten().ok_or(Doubt::Keys)?;
+        self.context.put_together((&keys, at), &text)
     }
 }
 

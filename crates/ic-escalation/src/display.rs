@@ -310,6 +310,13 @@ fn deadline(expires_at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// Says when something ends.
+pub(crate) fn clock(at: Timestamp) -> String {
+    let written = at.to_string();
+    let parts = written.split_once('T').and_then(|(day, time)| Some((day, time.get(..8)?)));
+    parts.map_or_else(|| written.clone(), |(day, time)| format!("{time} UTC ({day})"))
+}
+
 /// Says how long there is to answer.
 pub fn remaining(expires_at: Timestamp, now: Timestamp) -> String {
     let ms = expires_at.unix_ms().saturating_sub(now.unix_ms());

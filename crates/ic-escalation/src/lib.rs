@@ -49,7 +49,7 @@ pub mod response;
 pub mod scope;
 pub mod user_context;
 
-pub use approver::{Approver, Intent, IntentJudge, Judged, Judging, Opinion};
+pub use approver::{Approver, Intent, IntentJudge, Judged, Judging, Opinion, Reading};
 pub use board::{AnswerError, Board, Pending, Receipt, Reply, Told, Waiters};
 pub use closed::Closed;
 pub use desk::{
@@ -71,4 +71,4 @@ pub use response::ResponseFault;
 pub use scope::{Scope, ScopeKind};
 pub use user_context::UserContext;
 
-pub use ic_intent::{Message, Source};
+pub use ic_intent::{Keys, Message, Sent, Source, Unclear, keys};

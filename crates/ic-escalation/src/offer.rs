@@ -12,6 +12,7 @@ use ic_policy::Escalation;
 use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName, visible};
 
 use crate::closed::Closed;
+use crate::display::clock;
 use crate::document::list;
 use crate::fixed::{self, Fixed};
 use crate::request::Request;
@@ -324,7 +325,7 @@ impl Wish {
             lines.extend(parts.map(|part| format!("  {role}: {part}")));
         }
         lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
-        let mut end = format!("until {} or the end of the session", terms.expires_at);
+        let mut end = format!("until {} or the end of the session", clock(terms.expires_at));
         if let Some(count) = terms.count {
             let calls = if count == 1 { "call" } else { "calls" };
             // Writing to a string cannot fail.

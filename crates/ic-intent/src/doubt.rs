@@ -12,6 +12,9 @@ pub enum Doubt {
     /// Part of the message was pasted.
     #[error("part of your last message was pasted")]
     Pasted,
+    /// Keys that moved, completed or recalled something made the message.
+    #[error("what you typed cannot be told from its keys alone")]
+    Keys,
     /// The message is too long.
     #[error("your last message is too long to be read word by word")]
     Long,

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Reading order: [`message`], [`wanted`] (what is compared), [`token`] (words of a message), `verb` (what
-//! may be asked for), [`asked`] and [`literal`] (the two checks), [`doubt`].
+//! may be asked for), [`asked`] and [`literal`] (the two checks), [`doubt`], [`keys`] (how a message is known that
+//! was typed at another program).
 //!
 //! # Invariants
 //!
@@ -22,6 +23,7 @@
 
 pub mod asked;
 pub mod doubt;
+pub mod keys;
 pub mod literal;
 pub mod message;
 pub mod token;
@@ -29,5 +31,6 @@ mod verb;
 pub mod wanted;
 
 pub use doubt::Doubt;
+pub use keys::{Keys, Sent, Unclear};
 pub use message::{Message, Source};
 pub use wanted::{Named, Other, Wanted, WantedRole};

@@ -38,6 +38,11 @@ pub enum Source {
 }
 
 impl Message {
+    /// Makes a message of what was typed, or stands on the command line.
+    pub fn typed(text: impl Into<String>, at: Timestamp) -> Self {
+        Self { text: text.into(), source: Source::Typed, at, has_paste: false }
+    }
+
     /// Returns the message as it stands in `user-context.json`, with `text` in the place of its words.
     pub fn to_json(&self, text: &str) -> Json {
         let mut object = Object::new();
@@ -51,9 +56,7 @@ impl Message {
     ///
     /// `heard` is what agents wrote lately: their words, sent back, are not the person's.
     pub fn check(&self, heard: &str, now: Timestamp) -> Result<(), Doubt> {
-        // A clock that was set back makes no message younger.
-        let age_ms = now.unix_ms().checked_sub(self.at.unix_ms());
-        if age_ms.is_none_or(|age_ms| AGE_MS_MAX < age_ms) {
+        if is_stale(self.at, now) {
             return Err(Doubt::Stale);
         }
         if self.has_paste {
@@ -83,6 +86,13 @@ impl Source {
             Self::Reconstructed => "reconstructed",
         }
     }
+}
+
+/// Returns whether what was said at `at` counts no more at `now`.
+pub fn is_stale(at: Timestamp, now: Timestamp) -> bool {
+    // A clock that was set back makes no message younger.
+    let age_ms = now.unix_ms().checked_sub(at.unix_ms());
+    age_ms.is_none_or(|age_ms| AGE_MS_MAX < age_ms)
 }
 
 /// Returns whether `text` is words of `heard`: all of it, or a long run.

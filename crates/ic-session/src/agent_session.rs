@@ -302,7 +302,7 @@ impl session::Attended for AgentSession {
 impl session::Conversation for AgentSession {
     fn note_typed(&self, message: &Said) {
         let shared = &self.shared;
-        session::note(&shared.context, &shared.redactor, &shared.news, message);
+        session::note(&shared.context, &shared.news, message.clone());
     }
 
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {

@@ -217,7 +217,7 @@ impl session::Attended for BuiltIn {
 impl session::Conversation for BuiltIn {
     fn note_typed(&self, message: &Said) {
         let workbench = &self.shared.workbench;
-        session::note(&workbench.context, &workbench.redactor(), &workbench.news, message);
+        session::note(&workbench.context, &workbench.news, message.clone());
     }
 
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {

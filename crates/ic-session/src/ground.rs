@@ -216,7 +216,9 @@ impl Opening<'_> {
         // found there is nobody's.
         let policy = self.named_policy.as_deref();
         let desk = OpenDesk::open(home, &directory, &description, policy, notifier)?;
-        let context = Arc::new(UserContext::open(home.user_context(&directory.id))?);
+        let redactor = Arc::clone(&self.redactor);
+        let mask = move |text| redactor.mask_own_keys(text);
+        let context = Arc::new(UserContext::open(home.user_context(&directory.id), mask)?);
         let people = People {
             approver: self.discretion.approver(&context),
             session: directory.id.clone(),

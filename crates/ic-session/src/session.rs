@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use ic_agent::TurnError;
 pub use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
-use ic_audit::{AuditError, Redactor};
+use ic_audit::AuditError;
 use ic_backend::Witness as _;
 use ic_escalation::{AnswerError, Message, Pending, Reply, Told, UserContext};
 use ic_store::StoreError;
@@ -75,10 +75,9 @@ pub trait Attended: Conversation {
     fn questions(&self) -> &Questions;
 }
 
-/// Notes a message of the person, in memory and in its file, without our keys.
-pub(crate) fn note(context: &UserContext, redactor: &Redactor, news: &News, message: &Message) {
-    let shown = redactor.mask_own_keys(message.text.clone());
-    if let Err(error) = context.say(message.clone(), &shown) {
+/// Notes a message of the person, in memory and in its file.
+pub(crate) fn note(context: &UserContext, news: &News, message: Message) {
+    if let Err(error) = context.say(message) {
         news.notice(&format!("your message cannot be noted: {}", chain(&error)));
     }
 }

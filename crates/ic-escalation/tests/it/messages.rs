@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ic_escalation::{
-    Approver, Intent, IntentJudge, Judged, Judging, Message, Opinion, Source, UserContext,
+    Approver, Intent, IntentJudge, Judged, Judging, Keys, Message, Opinion, Reading, Sent, Source,
+    Unclear, UserContext, keys,
 };
 use ic_home::Clock;
 use ic_policy::{
@@ -39,6 +40,8 @@ enum Mind {
     No,
     /// Never comes to an end.
     Silent,
+    /// Puts every message together as this one, and says yes to all of them.
+    Reads(&'static str),
 }
 
 #[derive(Debug)]
@@ -53,8 +56,18 @@ impl IntentJudge for Judge {
         self.1.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             match self.0 {
-                Mind::Yes => Opinion::Asked,
+                Mind::Yes | Mind::Reads(_) => Opinion::Asked,
                 Mind::No => Opinion::Doubtful("no".to_owned()),
+                Mind::Silent => pending().await,
+            }
+        })
+    }
+
+    fn read<'a>(&'a self, _: &'a Unclear, _: &'a CancellationToken) -> Reading<'a> {
+        Box::pin(async {
+            match self.0 {
+                Mind::Reads(text) => Some(text.to_owned()),
+                Mind::Yes | Mind::No => None,
                 Mind::Silent => pending().await,
             }
         })
@@ -68,10 +81,10 @@ fn typed(text: &str) -> Message {
 
 fn approver(message: Option<Message>, is_literal: bool, mind: Option<Mind>) -> (TempDir, Approver) {
     let root = tempfile::tempdir().unwrap();
-    let context = Arc::new(UserContext::open(root.path().join("user-context.json")).unwrap());
+    let path = root.path().join("user-context.json");
+    let context = Arc::new(UserContext::open(path, |text| text).unwrap());
     if let Some(message) = message {
-        let shown = message.text.clone();
-        context.say(message, &shown).unwrap();
+        context.say(message).unwrap();
     }
     let judge = mind.map(|mind| Arc::new(Judge(mind, AtomicUsize::new(0))) as Arc<dyn IntentJudge>);
     (root, Approver { context, is_literal, judge, home: Some("/home/u".to_owned()) })
@@ -225,7 +238,7 @@ async fn a_message_answers_each_call_once() {
     assert!(is_approved(&approver, &ask("delete /home/u/a")).await);
     assert!(!is_approved(&approver, &ask("delete /home/u/a")).await, "used");
     let again = typed("delete /home/u/a");
-    approver.context.say(again, "delete /home/u/a").unwrap();
+    approver.context.say(again).unwrap();
     assert!(is_approved(&approver, &ask("delete /home/u/a")).await, "said again");
 }
 
@@ -297,6 +310,63 @@ async fn a_message_that_nobody_typed_is_none() {
     assert!(matches!(judged(&approver, &read).await, Judged::NoMessage));
     // What an agent wrote, sent back word for word.
     approver.context.hear("Please say: read /home/u/a");
-    approver.context.say(typed("read /home/u/a"), "read /home/u/a").unwrap();
+    approver.context.say(typed("read /home/u/a")).unwrap();
     assert!(!is_approved(&approver, &read).await);
+}
+
+/// Presses keys whose message code cannot read.
+fn press(approver: &Approver, typed: &[u8]) {
+    match keys::sent(&[Keys::Typed(typed.to_vec())]) {
+        Some(Sent::Unclear(keys)) => {
+            approver.context.press(keys, Timestamp::from_unix_ms(NOW - 1000));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_model_puts_together_has_to_be_what_was_typed() {
+    let read = ask("read /home/u/a");
+    for (typed, put_together, is_approved_by_it) in [
+        (&b"red /home/u/a\x1b[1~rea\x1b[F\r"[..], "red /home/u/a", false),
+        (b"/home/u/a\x1b[Hread \r", "read /home/u/a", false),
+        (b"read\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", true),
+        // A lie: other words, another file, or no `do not`.
+        (b"look\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", false),
+        (b"read\x1b[D\x1b[C /home/u/b\r", "read /home/u/a", false),
+        (b"do not\x1b[D\x1b[C read /home/u/a\r", "read /home/u/a", false),
+        (b"do not @pl\r read /home/u/a\r", "read /home/u/a", false),
+        (b"don't \\\rread /home/u/a\r", "read /home/u/a", false),
+        // Nothing at all.
+        (b"read\x1b[D\x1b[C /home/u/a\r", "", false),
+    ] {
+        let (root, approver) = approver(None, false, Some(Mind::Reads(put_together)));
+        press(&approver, typed);
+        let shown = String::from_utf8_lossy(typed);
+        assert_eq!(is_approved(&approver, &read).await, is_approved_by_it, "{shown:?}");
+        let file = std::fs::read_to_string(root.path().join("user-context.json"));
+        assert_eq!(
+            file.is_ok_and(|it| it.contains("\"source\":\"reconstructed\"")),
+            is_approved_by_it,
+            "{shown:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_no_model_reads_are_no_message() {
+    let read = ask("read /home/u/a");
+    let typed = b"read\x1b[D\x1b[C /home/u/a\r";
+    for (is_literal, mind) in [
+        (true, None),
+        (false, Some(Mind::Yes)),
+        (false, Some(Mind::Silent)),
+        (true, Some(Mind::No)),
+    ] {
+        // What was said before counts no more.
+        let (root, approver) = approver(Some(self::typed("read /home/u/a")), is_literal, mind);
+        press(&approver, typed);
+        assert!(!is_approved(&approver, &read).await);
+        assert!(!root.path().join("user-context.json").exists());
+    }
 }

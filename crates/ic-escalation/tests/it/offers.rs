@@ -166,7 +166,7 @@ fn what_is_confirmed_is_shown_in_full() {
     `filesystem` may call `write_files` without asking again, for
       write-path: everything in `/d/`, at any depth
       write-path: everything in `/d/XXX/`, at any depth
-    until 2026-11-15T01:00:00.000Z or the end of the session, and for 5 more calls
+    until 01:00:00 UTC (2026-11-15) or the end of the session, and for 5 more calls
     ");
     let exact = Offer::of_request(&request).unwrap().choices().remove(0);
     let wish = exact.with(Terms::new(now, hour, Some(1)).unwrap());
@@ -175,7 +175,7 @@ fn what_is_confirmed_is_shown_in_full() {
     `filesystem` may call `write_files` without asking again, for
       write-path: exactly `/d/b`
       write-path: exactly `/d/XXX/\u{202e}a`
-    until 2026-11-15T01:00:00.000Z or the end of the session, and for 1 more call
+    until 01:00:00 UTC (2026-11-15) or the end of the session, and for 1 more call
     ");
 }
 

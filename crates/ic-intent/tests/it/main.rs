@@ -7,5 +7,6 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod keys;
 mod messages;
 mod table;

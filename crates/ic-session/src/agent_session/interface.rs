@@ -17,9 +17,10 @@ use ic_backend::{AgentCage, CagedAtTerminal, CagedProgram};
 use ic_confine::{
     EXIT_EXCESS, EXIT_FULL, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, EXIT_TOO_MANY, TerminalSize,
 };
+use ic_escalation::{Message as Said, Sent, Source};
 use ic_model::{AssistantBlock, Message, UserBlock};
 use ic_store::Moment;
-use ic_types::{Object, chain, locked};
+use ic_types::{Object, Timestamp, chain, locked};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,7 @@ use super::planted::Planted;
 use super::turn::{GRACE, NoAnswer, since, snapshot, unanswered};
 use super::{AgentSession, Shared, Underway};
 use crate::news::Event;
-use crate::session::SessionError;
+use crate::session::{SessionError, note};
 
 /// How much is read of the agent at once.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -104,6 +105,18 @@ impl AgentSession {
         event.insert("dropped", dropped);
         // A log that cannot be written to lets no further call through.
         self.shared.broker.record_event(event).ok();
+    }
+
+    /// Notes what the person sent at the agent's interface.
+    pub fn note_sent(&self, sent: Sent, at: Timestamp) {
+        let shared = &self.shared;
+        match sent {
+            Sent::Line { text, has_paste } => {
+                let message = Said { text, source: Source::Typed, at, has_paste };
+                note(&shared.context, &shared.news, message);
+            }
+            Sent::Unclear(keys) => shared.context.press(keys, at),
+        }
     }
 
     /// Returns a text as the log would keep it: without secrets.

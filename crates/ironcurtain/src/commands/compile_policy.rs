@@ -101,10 +101,14 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let result = Outcome { made: &made, proposed: proposed.as_ref(), loaded: &loaded, base };
-    if !job.is_agreed(&result, &home, screen)? {
-        screen.line("Nothing was changed.")?;
-        return Ok(Exit::Failed);
-    }
+    let is_in_force = match job.agree(&result, &home, screen)? {
+        Agreement::InForce => true,
+        Agreement::Beside => false,
+        Agreement::None => {
+            screen.line("Nothing was changed.")?;
+            return Ok(Exit::Failed);
+        }
+    };
     for above in missing_above(&output)?.iter().rev() {
         file::create_dir(above)?;
     }
@@ -120,6 +124,13 @@ pub(crate) fn run(
     if artifact::needs_this_program(&made.compiled) {
         screen.notice("the rules use what only this program knows (`${SANDBOX}` and the like); the TypeScript program does not load them");
     }
+    if !is_in_force {
+        let directory = visible(&output.display().to_string());
+        screen.notice(&format!(
+            "another policy is in force; `ironcurtain policy use {directory}` shows what this one changes, and puts \
+             it in force"
+        ));
+    }
     Ok(Exit::Success)
 }
 
@@ -133,20 +144,30 @@ struct Outcome<'a> {
     base: PathBuf,
 }
 
+/// What a person has agreed to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Agreement {
+    /// The policy is in force once it is written.
+    InForce,
+    /// The policy is written, and another one stays in force.
+    Beside,
+    None,
+}
+
 impl Job<'_> {
     /// Shows what was compiled and asks, where somebody has to agree; notes it if it will be in force.
-    fn is_agreed(
+    fn agree(
         &self,
         Outcome { made, proposed, loaded, base }: &Outcome<'_>,
         home: &Home,
         screen: &mut Screen,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Agreement, Failure> {
         let Self { args, output, environment, .. } = *self;
         let (before, is_in_force) = in_force(output, home, environment, screen)?;
         // SECURITY: what a model proposed is accepted by a person, also where it is not in force yet.
         let is_new = proposed.is_some_and(|it| !it.is_accepted_in(output));
         if !is_in_force && !is_new {
-            return Ok(true);
+            return Ok(Agreement::Beside);
         }
         let what = "whether to use the policy";
         let mut person = Person::find(what, args.yes, Scripts::of(home, environment)?)?;
@@ -169,14 +190,15 @@ impl Job<'_> {
             false => "Accept these sentences for the policy?",
         };
         if person.ask(question)? == Answer::Denied {
-            return Ok(false);
+            return Ok(Agreement::None);
         }
-        if is_in_force {
-            let agreed = Agreed { by: "compile-policy", how: person.how_agreed() };
-            let noted = (agreed, difference.as_ref());
-            note_use(before.as_ref().unwrap_or(loaded), loaded, noted, home)?;
+        if !is_in_force {
+            return Ok(Agreement::Beside);
         }
-        Ok(true)
+        let agreed = Agreed { by: "compile-policy", how: person.how_agreed() };
+        let noted = (agreed, difference.as_ref());
+        note_use(before.as_ref().unwrap_or(loaded), loaded, noted, home)?;
+        Ok(Agreement::InForce)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use ic_adapter::Adapter;
 use ic_agent::Limits;
-use ic_escalation::{Message, Source};
+use ic_escalation::Message;
 use ic_home::config::BackendChoice;
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_model::ModelName;
@@ -402,12 +402,7 @@ async fn perform(
 ) -> Result<(Result<String, SessionError>, Showing), Failure> {
     let cancel = CancellationToken::new();
     // The task is an argument of the command line, which is the person's own.
-    session.note_typed(&Message {
-        text: task.to_owned(),
-        source: Source::Typed,
-        at: SystemClock.now(),
-        has_paste: false,
-    });
+    session.note_typed(&Message::typed(task, SystemClock.now()));
     let sending = session.send_message(task, cancel.clone());
     let scene = (session.news(), session.questions());
     let mut onlooker = match is_scripted {

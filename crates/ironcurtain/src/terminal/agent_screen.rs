@@ -20,7 +20,7 @@ mod viewer;
 
 use std::time::Duration;
 
-use ic_escalation::Pending;
+use ic_escalation::{Pending, Sent};
 use ic_screen::{Dropped, Input, Ring, Screen as Model, Size};
 use ic_session::{Event, Link, News, Questions, Seat, SessionError, Shown, TerminalSize, ToAgent};
 use ic_terminal::Decoder;
@@ -59,6 +59,8 @@ pub(crate) struct AgentScreen<'a> {
     model: Model,
     input: Input,
     ring: Ring,
+    /// Who is told what the person sent.
+    sent: Box<dyn Fn(Sent) + 'a>,
     /// What the agent wrote that is not in the model yet.
     unfed: Vec<u8>,
     banner: Banner,
@@ -92,6 +94,8 @@ pub(crate) struct Framing<'a> {
     pub(crate) usual: String,
     /// What the agent's screen is recorded in, if it is.
     pub(crate) recording: Option<Recording<'a>>,
+    /// Who is told what the person sent.
+    pub(crate) sent: Box<dyn Fn(Sent) + 'a>,
 }
 
 /// What was seen of an agent's interface.
@@ -136,7 +140,7 @@ impl<'a> AgentScreen<'a> {
         let gone = || Failure::environment("the terminal has gone");
         let size = first.map(viewer::Viewer::size).ok_or_else(gone)?;
         let mut banner = Banner::new();
-        let Framing { news, questions, always, usual, recording } = framing;
+        let Framing { news, questions, always, usual, recording, sent } = framing;
         banner.offer_always(Some(always));
         Ok(Self {
             seats,
@@ -146,6 +150,7 @@ impl<'a> AgentScreen<'a> {
             model: Model::new(inner(size)),
             input: Input::default(),
             ring: Ring::default(),
+            sent,
             unfed: Vec::new(),
             banner,
             decoder: Decoder::default(),

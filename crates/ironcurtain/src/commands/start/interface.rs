@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 use ic_adapter::Adapter;
-use ic_escalation::is_anybody_there;
-use ic_home::{Environment, Home};
+use ic_escalation::{Message, is_anybody_there};
+use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_session::{
-    AgentSession, Attended as _, Seat, SessionError, SessionHandle as _, Showing, Shown, link,
+    AgentSession, Attended as _, Conversation as _, Seat, SessionError, SessionHandle as _,
+    Showing, Shown, link,
 };
 use ic_types::visible;
 use tokio::net::UnixStream;
@@ -166,11 +167,16 @@ async fn show(
             adapter.title()
         ),
         recording: recording.map(|file| Recording::new(file, |text| session.redacted(text))),
+        sent: Box::new(|sent| session.note_sent(sent, SystemClock.now())),
     };
     let agent_screen = AgentScreen::open(first, framing, drawn)?;
     let cut = CancellationToken::new();
     let variables = [("TERM", "xterm-256color".to_owned()), ("COLORTERM", "truecolor".to_owned())];
     let showing = Showing { task, size: agent_screen.agent_size(), terminal: &variables };
+    if let Some(task) = task {
+        // The task is an argument of the command line, which is the person's own.
+        session.note_typed(&Message::typed(task, SystemClock.now()));
+    }
     let work = session.show(showing, agent_end, &cut);
     let (ended, seen) = Box::pin(agent_screen.watch(work, signals, cut.clone())).await;
     if !seen.dropped.is_empty() {

@@ -1,5 +1,6 @@
 //! What is typed at an agent's interface: for the agent, or for us.
 
+use ic_escalation::{Keys, keys};
 use ic_screen::input::{Piece, Report};
 use ic_screen::ring::Source;
 use ic_screen::screen::{Known, Mouse};
@@ -9,6 +10,7 @@ use crate::attached::Why;
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
+const ENTER: u8 = b'\r';
 
 impl AgentScreen<'_> {
     pub(super) fn on_typed(&mut self, bytes: &[u8]) {
@@ -23,6 +25,9 @@ impl AgentScreen<'_> {
             match piece {
                 Piece::Typed(bytes) => {
                     self.ring.push(Source::Typed, &bytes);
+                    if bytes.contains(&ENTER) {
+                        self.tell_what_was_sent();
+                    }
                     to_agent.extend(bytes);
                 }
                 Piece::Pasted(bytes) => {
@@ -59,6 +64,17 @@ impl AgentScreen<'_> {
         }
         if !to_agent.is_empty() {
             self.send(to_agent);
+        }
+    }
+
+    /// Says what the last Enter sent, before the agent hears of it and can act.
+    fn tell_what_was_sent(&self) {
+        let keys = self.ring.runs().map(|(source, bytes)| match source {
+            Source::Typed => Keys::Typed(bytes),
+            Source::Pasted => Keys::Pasted,
+        });
+        if let Some(sent) = keys::sent(&keys.collect::<Vec<_>>()) {
+            (self.sent)(sent);
         }
     }
 

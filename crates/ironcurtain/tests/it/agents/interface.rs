@@ -229,6 +229,43 @@ fn the_real_claude_code_shows_its_interface_and_a_call_is_decided_at_the_row_bel
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
 }
 
+/// Its own words are the person's, and only as they were typed: what another key made asks.
+#[test]
+fn what_was_typed_at_the_real_claude_code_answers_the_call_that_it_names() {
+    let Some(agents) = Agents::claude([]) else { return };
+    let place = &agents.place;
+    place.dir("home/Documents");
+    let switched = place.run(["config", "set", "autoApprove.literal", "true"]);
+    assert_eq!(switched.code, 0, "{switched:?}");
+    let path = |name: &str| place.path(&format!("home/Documents/{name}")).display().to_string();
+    let call = |id: &str, name: &str| {
+        let input = json!({"path": path(name), "content": "by the broker"});
+        agents.row.calls(id, "filesystem__write_file", input)
+    };
+    let (first, second) = (call("toolu_1", "a.txt"), call("toolu_2", "b.txt"));
+    agents.provider.push([first, says("It is written."), second, says("And that one.")]);
+    let mut stage = show(place, (100, 30), &[]);
+    stage.expect("bypass permissions on").expect(USUAL);
+    let message = |name: &str| format!("write \"by the broker\" to {}", path(name));
+    stage.type_in(&message("a.txt")).expect("a.txt").type_in("\r").expect("It is written.");
+    assert_eq!(agents.read("home/Documents/a.txt").as_deref(), Some("by the broker"));
+    let noted = || {
+        let session = place.sessions().pop().expect("a session");
+        std::fs::read_to_string(session.join("user-context.json")).ok()
+    };
+    assert!(noted().is_some_and(|it| it.contains("a.txt") && it.contains("\"typed\"")));
+    stage.type_in(&message("b.txt")).expect("b.txt").type_in("\x1b[D\x1b[C");
+    stage.type_in("\r").expect("1 request").type_in("\x1d").expect("Approval request:");
+    assert_eq!(noted(), None, "nobody knows what the keys came to");
+    stage.until("the keys", |rows| rows.iter().any(|row| row.contains("y approve · n deny")));
+    stage.type_in("n").expect("And that one.").expect(USUAL);
+    assert_eq!(agents.read("home/Documents/b.txt"), None);
+    stage.type_in("/exit").expect("/exit").type_in("\r");
+    assert_eq!(stage.end(), 0);
+    let by: Vec<_> = records(place).into_iter().map(|it| it["decidedBy"].clone()).collect();
+    assert!(by.contains(&json!("auto")) && by.contains(&json!("pty")), "{by:?}");
+}
+
 #[test]
 fn the_real_codex_shows_its_interface_and_a_call_is_decided_at_the_row_below_it() {
     let Some(agents) = Agents::set(&CODEX, []) else { return };

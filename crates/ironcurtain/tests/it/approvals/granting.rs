@@ -43,7 +43,7 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
     If you approve, this call is forwarded as it is shown, and
       `filesystem` may call `write_file` without asking again, for
         write-path: everything in `/d/`, at any depth
-      until [TIME] or the end of the session, and for 2 more calls
+      until [CLOCK] UTC ([DAY]) or the end of the session, and for 2 more calls
     Approve this call, and grant that? [y/N] y
     Escalation approved. #1 was accepted by `work`.
     --- exit 0

@@ -236,10 +236,10 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     This call is forwarded, and
       1)  `filesystem` may call `write_file` without asking again, for
             write-path: exactly `/d/a.txt`
-          until [TIME] or the end of the session
+          until [CLOCK] UTC ([DAY]) or the end of the session
       2)  `filesystem` may call `write_file` without asking again, for
             write-path: everything in `/d/`, at any depth
-          until [TIME] or the end of the session
+          until [CLOCK] UTC ([DAY]) or the end of the session
     Which one? 1 or 2; n for none (then Enter)
     ");
     // Not an answer to this question, and none to another.

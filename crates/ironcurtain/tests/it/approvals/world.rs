@@ -196,6 +196,7 @@ impl Rig {
                 "0000-00-00T00:00:00.000Z" | "0000-00-00T00:00:00Z" => Some("[TIME]"),
                 "00000000" => Some("[GRANT]"),
                 "00:00:00" => Some("[CLOCK]"),
+                "(0000-00-00)" => Some("([DAY])"),
                 _ if ["in ", "min ", "h "].contains(&before) && bare.parse::<u64>().is_ok() => {
                     Some("[N]")
                 }

@@ -1,0 +1,236 @@
+//! What a person typed at a program's own interface: from keys to the message that they sent.
+//!
+//! Which key does what in that interface is the program's secret, so code reads only what all of them do alike:
+//! letters, Backspace at the end, and Enter. Where anything else was pressed, a model may put the message
+//! together, and each of its words has then to stand among the keys, in their order. No model is known here.
+
+use crate::verb::is_doubtful;
+
+/// How many lines a model is shown: the last one, and those that it may go on.
+const LINES_SHOWN: usize = 3;
+/// How many strokes of a line are looked at; a longer one was hardly typed for one call.
+const STROKES_MAX: usize = 4_000;
+
+/// Some of what came from the keyboard.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Keys {
+    /// Keys, as bytes.
+    Typed(Vec<u8>),
+    /// A paste; what it said does not matter.
+    Pasted,
+}
+
+/// What was sent with the last Enter.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Sent {
+    /// A line that code can read.
+    Line {
+        /// What it says.
+        text: String,
+        /// Whether any part of it was pasted.
+        has_paste: bool,
+    },
+    /// One that it cannot.
+    Unclear(Unclear),
+}
+
+/// Keys whose message only the program knows that they were pressed at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unclear {
+    lines: Vec<Vec<Stroke>>,
+}
+
+/// One key.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Stroke {
+    Char(char),
+    Backspace,
+    Enter,
+    Pasted,
+    /// Another one, with its name.
+    Other(String),
+}
+
+/// Reads what was sent last; `None` if nothing was.
+pub fn sent(keys: &[Keys]) -> Option<Sent> {
+    let mut lines = lines(keys);
+    // What follows the last Enter was not sent.
+    lines.pop();
+    let (last, before) = lines.split_last()?;
+    let is_begun = before.last().is_none_or(|it| is_surely_sent(it));
+    match plain(last).filter(|_| is_begun) {
+        Some(text) => Some(Sent::Line { text, has_paste: last.contains(&Stroke::Pasted) }),
+        None => {
+            let from = lines.len().saturating_sub(LINES_SHOWN);
+            Some(Sent::Unclear(Unclear { lines: lines.split_off(from) }))
+        }
+    }
+}
+
+impl Unclear {
+    /// Returns whether any part of it was pasted.
+    pub fn has_paste(&self) -> bool {
+        self.lines.iter().any(|it| it.contains(&Stroke::Pasted))
+    }
+
+    /// Writes the keys for whoever puts the message together.
+    pub fn shown(&self) -> String {
+        let mut shown = String::new();
+        for line in &self.lines {
+            for stroke in line {
+                match stroke {
+                    Stroke::Char('<') => shown.push_str("<less-than>"),
+                    Stroke::Char(c) => shown.push(*c),
+                    Stroke::Backspace => shown.push_str("<Backspace>"),
+                    Stroke::Enter => shown.push_str("<Enter>"),
+                    Stroke::Pasted => shown.push_str("<a paste>"),
+                    Stroke::Other(name) => shown.extend(["<", name, ">"]),
+                }
+            }
+            shown.push_str("<Enter>\n");
+        }
+        shown
+    }
+
+    /// Returns whether `text` can be what these keys came to.
+    ///
+    /// SECURITY: whoever put it together may lie. Each word was typed as it stands, and in this order, and no
+    /// word that turns a request around was left out.
+    pub fn could_be(&self, text: &str) -> bool {
+        let typed = self.typed();
+        let mut rest = typed.as_str();
+        for word in text.split_whitespace() {
+            let Some(at) = rest.find(word) else { return false };
+            rest = rest.get(at + word.len()..).unwrap_or_default();
+        }
+        let said = words(text);
+        words(&typed).iter().all(|it| !is_doubtful(it) || said.contains(it))
+    }
+
+    /// Returns what was typed, as far as Backspace alone changed it; another key is a break.
+    fn typed(&self) -> String {
+        let mut typed = String::new();
+        for stroke in self.lines.iter().flatten() {
+            match stroke {
+                Stroke::Char(c) => typed.push(*c),
+                Stroke::Backspace if typed.ends_with(|c| c != '\0') => drop(typed.pop()),
+                Stroke::Backspace | Stroke::Enter | Stroke::Pasted | Stroke::Other(_) => {
+                    typed.push('\0');
+                }
+            }
+        }
+        typed
+    }
+}
+
+/// Cuts keys into lines; the last one has no Enter behind it.
+fn lines(keys: &[Keys]) -> Vec<Vec<Stroke>> {
+    let mut lines = vec![Vec::new()];
+    for piece in keys {
+        let strokes = match piece {
+            Keys::Typed(bytes) => strokes(bytes),
+            Keys::Pasted => vec![Stroke::Pasted],
+        };
+        for stroke in strokes {
+            if stroke == Stroke::Enter {
+                lines.push(Vec::new());
+            } else if let Some(line) = lines.last_mut() {
+                line.push(stroke);
+            }
+        }
+    }
+    lines
+}
+
+/// Returns what a line says if it was typed from left to right.
+fn plain(line: &[Stroke]) -> Option<String> {
+    let mut text = String::new();
+    for stroke in line {
+        match stroke {
+            Stroke::Char(c) => text.push(*c),
+            // With nothing before it, it removed what we do not know.
+            Stroke::Backspace => drop(text.pop()?),
+            Stroke::Pasted => {}
+            Stroke::Enter | Stroke::Other(_) => return None,
+        }
+    }
+    (line.len() <= STROKES_MAX).then_some(text)
+}
+
+/// Returns whether Enter surely sent a line, so that the next one is another message.
+///
+/// SECURITY: else the next line may be the end of a sentence that begins with `do not`. Enter takes what a list
+/// proposes for `@`, `/` and the like, and goes on after a backslash.
+fn is_surely_sent(line: &[Stroke]) -> bool {
+    let proposes = |text: &String| text.contains(['@', '$', '#', '\\']) || text.starts_with('/');
+    let has_paste = line.contains(&Stroke::Pasted);
+    plain(line).is_some_and(|text| !has_paste && !proposes(&text))
+}
+
+/// Reads bytes as keys.
+fn strokes(bytes: &[u8]) -> Vec<Stroke> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut strokes = Vec::new();
+    let mut rest = text.as_ref();
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        strokes.push(match c {
+            '\r' => Stroke::Enter,
+            '\u{7f}' | '\u{8}' => Stroke::Backspace,
+            '\u{1b}' => {
+                length = sequence(rest);
+                Stroke::Other(name(rest.get(1..length).unwrap_or_default()))
+            }
+            c if c.is_control() || c == char::REPLACEMENT_CHARACTER => {
+                Stroke::Other(format!("U+{:04X}", u32::from(c)))
+            }
+            c => Stroke::Char(c),
+        });
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    strokes
+}
+
+/// Returns how long the sequence is that begins with this Escape.
+fn sequence(text: &str) -> usize {
+    let mut rest = text.chars().skip(1);
+    let length = match rest.next() {
+        Some('[') => {
+            let inside = |c: &char| !('@'..='~').contains(c);
+            // What ends it is one byte long.
+            2 + rest.take_while(inside).map(char::len_utf8).sum::<usize>() + 1
+        }
+        Some('O') => 2 + rest.next().map_or(0, char::len_utf8),
+        Some(c) => 1 + c.len_utf8(),
+        None => 1,
+    };
+    length.min(text.len())
+}
+
+/// Names a key by what follows its Escape.
+fn name(sequence: &str) -> String {
+    let known = match sequence {
+        "" => "Escape",
+        "[A" | "OA" => "Up",
+        "[B" | "OB" => "Down",
+        "[C" | "OC" => "Right",
+        "[D" | "OD" => "Left",
+        "[H" | "OH" | "[1~" => "Home",
+        "[F" | "OF" | "[4~" => "End",
+        "[3~" => "Delete",
+        other => {
+            let is_plain = |c: char| c.is_ascii_graphic() && c != '>';
+            return match other.chars().all(is_plain) {
+                true => format!("Escape {other}"),
+                false => "Escape …".to_owned(),
+            };
+        }
+    };
+    known.to_owned()
+}
+
+/// Returns the words of what was typed, in lower case.
+fn words(text: &str) -> Vec<String> {
+    let is_between = |c: char| !(c.is_alphanumeric() || c == '\'');
+    text.split(is_between).filter(|it| !it.is_empty()).map(str::to_lowercase).collect()
+}
