@@ -34,6 +34,7 @@ fn line(rule: &Rule) -> String {
     match &rule.condition {
         Condition::Elsewhere => line.push_str(" anywhere else"),
         Condition::Nothing => {}
+        Condition::Unsaid(path) => line.extend([" but the sandbox in ", path]),
         Condition::Within(path) => line.extend([" in ", path]),
         Condition::Hosts(all) => line.extend([" at ", &all.join("&")]),
         Condition::Names(all) => {
@@ -195,6 +196,71 @@ fn what_is_forbidden_everywhere_stays_forbidden_in_the_sandbox() {
         it.starts_with("escalate read-path") && it.ends_with("in ${SANDBOX} with git")
     };
     assert!(rules.iter().any(|it| asks_there(&it)), "{rules:?}");
+}
+
+/// A directory that is restricted for one server is opened for none; a workspace in it stays free.
+#[test]
+fn what_a_may_anywhere_else_leaves_gets_a_rule_of_its_own() {
+    check(
+        "The agent must never read files in ~/a with mail. The agent may read files anywhere else.",
+        &[
+            "deny read-path in ~/a with mail",
+            "deny read-path but the sandbox in ~/a built-in",
+            "allow read-path in / built-in",
+        ],
+    );
+    check(
+        "Ask before reading files in ~/a with mail. The agent may read files anywhere else. \
+         Everything else is for a person to decide.",
+        &[
+            "escalate read-path in ~/a with mail",
+            "escalate read-path in ~/a built-in",
+            "allow read-path in / built-in",
+            "escalate",
+        ],
+    );
+    // What the sandbox is free for is not said by a *may*.
+    check(
+        "The agent must never read files in the sandbox with mail. The agent may read files anywhere else.",
+        &["deny read-path in ${SANDBOX} with mail", "allow read-path in / built-in"],
+    );
+    check(
+        "Ask before reading files in the sandbox with git. The agent may read files anywhere else with mail.",
+        &[
+            "deny read-path in ${SANDBOX} with mail",
+            "escalate read-path in ${SANDBOX} with git",
+            "allow read-path in / with mail",
+        ],
+    );
+    check(
+        "The agent must never fetch pages from local addresses with mail. \
+         The agent may fetch pages anywhere else.",
+        &[
+            "allow fetch-url at * built-in",
+            "deny fetch-url with mail",
+        ],
+    );
+    // Running commands is another verb than reading files.
+    check(
+        "Ask before running commands in ~/a. The agent may read files anywhere else.",
+        &[
+            "escalate read-path in ~/a with shell.run_command",
+            "allow read-path in / built-in",
+            "escalate write-path+delete-path in ~/a with shell.run_command",
+        ],
+    );
+}
+
+#[test]
+fn what_a_may_anywhere_else_leaves_is_noted_with_both_lines() {
+    let notes = |text: &str| -> Vec<String> {
+        compiled(text).notes.iter().map(|it| format!("{}: {}", it.line, it.text)).collect()
+    };
+    let may = "The agent may read files anywhere else.";
+    let found = notes(&format!("{may}\nAsk before reading files in ~/a and ~/b with mail."));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("1: ") && found[0].contains("which line 2 names"), "{found:?}");
+    assert_eq!(notes(&format!("{may}\nAsk before reading files in ~/a.")), [] as [String; 0]);
 }
 
 #[test]
