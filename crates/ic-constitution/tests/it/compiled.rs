@@ -236,17 +236,17 @@ fn what_a_may_anywhere_else_leaves_gets_a_rule_of_its_own() {
         "The agent must never fetch pages from local addresses with mail. \
          The agent may fetch pages anywhere else.",
         &[
-            "allow fetch-url at * built-in",
+            "deny fetch-url at * with mail",
             "deny fetch-url with mail",
+            "allow fetch-url at *:* built-in",
         ],
     );
     // Running commands is another verb than reading files.
     check(
         "Ask before running commands in ~/a. The agent may read files anywhere else.",
         &[
-            "escalate read-path in ~/a with shell.run_command",
+            "escalate read-path+write-path+delete-path in ~/a with shell.run_command",
             "allow read-path in / built-in",
-            "escalate write-path+delete-path in ~/a with shell.run_command",
         ],
     );
 }

@@ -140,6 +140,13 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
             }
         }
     }
+    // No rule allows the hosts of a list at each of their ports, so what is left there is stricter.
+    let has_port = asked.value.is_some_and(|it| it.matches(':').count() == 2);
+    let is_listed = |it: &Said| matches!(&it.place, Where::At(all) if all.contains(&"@list"));
+    let leaves = |it: &Said| it.effect == 0 && it.place == Where::Else;
+    if has_port && sentences.iter().any(is_listed) && sentences.iter().any(leaves) {
+        return None;
+    }
     if is_file { judge_file(&ones, default, asked) } else { Some(judge_host(&ones, default)) }
 }
 
