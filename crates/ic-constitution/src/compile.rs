@@ -7,6 +7,7 @@
 mod atom;
 mod general;
 mod judge;
+mod names;
 mod notes;
 mod order;
 mod region;
@@ -77,6 +78,7 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     let sentences = &constitution.sentences;
     let texts: Vec<String> = sentences.iter().map(ToString::to_string).collect();
     let default = default_of(sentences)?;
+    names::check(sentences, tools)?;
     let mut atoms: Vec<Atom> = sentences
         .iter()
         .enumerate()

@@ -45,9 +45,22 @@ fn a_restriction_in_commentary_is_an_error_until_it_is_marked() {
         "## No reading in ~/a\n",
         "> NEVER touch ~/a.\n",
         "> ~/a is off limits.\n",
+        "> Files there should not be removed.\n",
+        "## Photos may not be erased\n",
+        "> Deletion is not allowed.\n",
+        "> Exclude ~/a.\n",
+        "> Excluded: ~/a and ~/b\n",
+        "> Keep out of ~/a!\n",
+        "> Keep the agent out of `~/a`.\n",
+        "> Never rm anything\n",
+        "> Nothing is to be committed.\n",
+        "> Avoid writing there.\n",
+        "> Hands off ~/a\n",
     ] {
         check(text, Err("reads like a restriction"));
     }
+    check("> Keep this short; I removed the rest.\n", Ok(0));
+    check("## What I keep out of habit\n", Ok(0));
     check("> It must never delete files. <!-- note -->\n", Ok(0));
     check("<!-- note -->\n> It must never delete files.\n> Nor write files, only read.\n", Ok(0));
     check("## Never delete files <!-- note -->\n", Ok(0));

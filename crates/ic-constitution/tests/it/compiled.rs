@@ -251,6 +251,44 @@ fn what_a_may_anywhere_else_leaves_gets_a_rule_of_its_own() {
     );
 }
 
+/// It would hold for nothing; where something is allowed, nothing is all that it opens.
+#[test]
+fn a_restriction_of_a_tool_that_a_built_in_server_does_not_have_is_refused() {
+    let first = |text: &str| {
+        let faults = compile(&parse(text).unwrap(), &tools()).unwrap_err().0;
+        format!("{}: {}: {:?}", faults[0].line, faults[0].words, faults[0].offers)
+    };
+    for (text, expected) in [
+        (
+            "The agent must never use git_wrapip of git.",
+            "1: git_wrapip: [\"The agent must never use git_wrapup of git.\"]",
+        ),
+        (
+            "Ask before reading files in ~/a with READ_FILE of filesystem.",
+            "1: READ_FILE: [\"Ask before reading files in ~/a with read_file of filesystem.\"]",
+        ),
+        (
+            "Ask before using tools of Git.",
+            "1: Git: [\"Ask before using tools of git.\"]",
+        ),
+        (
+            "\nThe agent may only read files in ~/a with Filesystem and git.",
+            "2: Filesystem: [\"The agent may only read files in ~/a with filesystem and git.\"]",
+        ),
+    ] {
+        assert_eq!(first(text), expected, "{text}");
+    }
+    for text in [
+        "The agent may use git_wrapip of git.",
+        "The agent must never use send_page of elsewhere.",
+        "The agent must never use http_get of fetch.",
+        "The agent must never use sned of mail.",
+        "Ask before running commands.",
+    ] {
+        compiled(text);
+    }
+}
+
 #[test]
 fn what_a_may_anywhere_else_leaves_is_noted_with_both_lines() {
     let notes = |text: &str| -> Vec<String> {
