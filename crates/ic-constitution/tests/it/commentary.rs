@@ -92,3 +92,20 @@ fn what_could_swallow_sentences_is_refused() {
     check("The agent may:\n\n    - delete files in ~/a\n", Ok(1));
     check("- The agent may read files\n    in ~/a.\n", Ok(1));
 }
+
+#[test]
+fn what_programs_put_before_a_text_gets_a_message_of_its_own() {
+    let said = |text: &str| parse(text).unwrap_err().to_string();
+    let sentence = "The agent may read files in ~/a.\n";
+    let mark = said(&format!("\u{feff}# Mine\n{sentence}"));
+    assert!(mark.starts_with("line 1, ") && mark.contains("byte order mark"), "{mark}");
+    assert_eq!(mark.lines().count(), 1, "{mark}");
+    let matter = said(&format!("---\ntitle: Mine\ntags:\n  - a\n---\n\n{sentence}Nonsense.\n"));
+    assert!(matter.contains("line 1, ") && matter.contains("front matter"), "{matter}");
+    assert!(matter.contains("line 8, ") && !matter.contains("line 2, "), "{matter}");
+    let both = said(&format!("\u{feff}---\ntitle: Mine\n---\n{sentence}"));
+    assert!(both.contains("byte order mark") && both.contains("front matter"), "{both}");
+    // A line of dashes is none by itself.
+    check(&format!("---\n\n{sentence}\n---\n"), Ok(1));
+    check(&format!("---\n{sentence}---\n"), Err("makes this a heading"));
+}
