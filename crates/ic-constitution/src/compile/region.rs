@@ -178,8 +178,11 @@ fn rank_of(condition: &HostCondition) -> usize {
                 Some(_) => 1 + labels,
                 None => 1000,
             };
-            let port = usize::from(!authority.ends_with(']') && authority.contains(':'));
-            host + scheme + port + repository + usize::from(!pattern.is_wide())
+            let is_any_port = authority.ends_with(":*");
+            let has_port = !authority.ends_with(']') && authority.contains(':');
+            let port = usize::from(has_port && !is_any_port);
+            let is_wide = pattern.is_wide() || is_any_port;
+            host + scheme + port + repository + usize::from(!is_wide)
         }
     }
 }

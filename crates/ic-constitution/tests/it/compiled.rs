@@ -437,6 +437,27 @@ fn the_one_condition_that_is_narrower_comes_before_several() {
     }
 }
 
+/// Every port is wider than the usual ones, though it is written with a port.
+#[test]
+fn a_host_at_its_usual_ports_comes_before_the_same_at_every_port() {
+    for (host, wide) in [
+        ("a.example", "a.example:*"),
+        ("*.a.example", "*.a.example:*"),
+        ("*", "*:*"),
+        ("*:8080", "*"),
+        ("*:8080", "*:*"),
+        ("a.example:8080", "a.example"),
+    ] {
+        let text = format!(
+            "Ask before fetching pages from `{wide}`. The agent may fetch pages from `{host}`."
+        );
+        let rules: Vec<String> = compiled(&text).rules.iter().map(line).collect();
+        let expected =
+            [format!("allow fetch-url at {host} built-in"), format!("escalate fetch-url at {wide}")];
+        assert_eq!(rules, expected, "{text}");
+    }
+}
+
 #[test]
 fn sentences_without_a_place_have_scenarios_too() {
     for (text, expected) in [
