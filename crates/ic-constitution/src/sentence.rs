@@ -285,8 +285,9 @@ fn quoted_path(path: &str) -> String {
     let rest = path.strip_prefix('~').unwrap_or(path);
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-@".contains(it);
     let ends_well = |part: &str| part.ends_with(|it: char| it.is_ascii_alphanumeric());
-    let is_path =
-        rest.chars().all(is_plain) && !rest.contains("--") && rest.split('/').skip(1).all(ends_well);
+    let is_path = rest.chars().all(is_plain)
+        && !rest.contains("--")
+        && rest.split('/').skip(1).all(ends_well);
     if is_path { path.to_owned() } else { format!("`{path}`") }
 }
 

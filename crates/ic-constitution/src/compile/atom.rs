@@ -187,10 +187,12 @@ pub(super) fn leave_restricted_places(atoms: &mut [Atom]) {
     let is_may_elsewhere =
         |it: &&mut Atom| it.effect == Effect::Allow && matches!(it.spot, Spot::Elsewhere);
     for atom in atoms.iter_mut().filter(is_may_elsewhere) {
-        let is_foreign = matches!(&atom.reach, Reach::One(name) if !BUILT_IN_SERVERS.contains(&name.as_str()));
+        let is_foreign =
+            matches!(&atom.reach, Reach::One(name) if !BUILT_IN_SERVERS.contains(&name.as_str()));
         for (judged, verb, spot) in &restricted {
             // A rule that closes the sandbox outranks containment, and a *may* forbids contained servers nothing.
-            let is_contained = !is_foreign && matches!(spot, Spot::Directory(Directory::Sandbox(_)));
+            let is_contained =
+                !is_foreign && matches!(spot, Spot::Directory(Directory::Sandbox(_)));
             let is_same = (atom.judged, atom.verb) == (*judged, *verb);
             if is_same && !is_contained && !atom.leaves.contains(spot) {
                 atom.leaves.push(spot.clone());

@@ -112,8 +112,8 @@ impl Compiler<'_> {
         let mut notes = Vec::new();
         for may in atoms.iter().filter(|it| !it.leaves.is_empty()) {
             let leaves_for_others = |it: &&Atom| {
-                let is_for_all = it.reach.covers(&may.reach)
-                    && (it.tool.is_none() || it.tool == may.tool);
+                let is_for_all =
+                    it.reach.covers(&may.reach) && (it.tool.is_none() || it.tool == may.tool);
                 may.is_left_to(it) && !is_for_all
             };
             for other in atoms.iter().filter(leaves_for_others) {

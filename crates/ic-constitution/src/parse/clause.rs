@@ -5,9 +5,7 @@ mod objects;
 mod remotes;
 mod with;
 
-use super::place::{
-    directory_of, host_of, list_of, look_alike, looks_like_place,
-};
+use super::place::{directory_of, host_of, list_of, look_alike, looks_like_place};
 use super::{after, raw};
 use crate::grammar::{DETERMINERS, PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, NamePlace, Place, With, kind_of};
@@ -75,7 +73,13 @@ pub(crate) struct Clauses<'a> {
 impl<'a> Clauses<'a> {
     /// Begins with `words`; where nothing follows, `before` is where it is missed.
     pub(crate) fn new(words: &'a [Word], before: Option<&'a Word>) -> Self {
-        Self { words, last: words.last().or(before), remotes: Vec::new(), objects: Vec::new(), names_any_host: false }
+        Self {
+            words,
+            last: words.last().or(before),
+            remotes: Vec::new(),
+            objects: Vec::new(),
+            names_any_host: false,
+        }
     }
 
     fn skip(&mut self, n: usize) {

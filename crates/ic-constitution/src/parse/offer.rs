@@ -178,7 +178,8 @@ const KEEPING_OUT: [[&str; 2]; 6] = [
 /// Returns what could be written instead.
 pub(super) fn offers(words: &[Word]) -> Vec<String> {
     let is_no_host = |it: &Word| word_with_port(it).is_some() && !is_web_with_port(it);
-    if words.windows(2).any(is_cut_path) || words.iter().any(|it| is_unplain(it) || is_no_host(it)) {
+    if words.windows(2).any(is_cut_path) || words.iter().any(|it| is_unplain(it) || is_no_host(it))
+    {
         return Vec::new();
     }
     let words = &without_brackets(words);

@@ -267,10 +267,7 @@ fn a_restriction_of_a_tool_that_a_built_in_server_does_not_have_is_refused() {
             "Ask before reading files in ~/a with READ_FILE of filesystem.",
             "1: READ_FILE: [\"Ask before reading files in ~/a with read_file of filesystem.\"]",
         ),
-        (
-            "Ask before using tools of Git.",
-            "1: Git: [\"Ask before using tools of git.\"]",
-        ),
+        ("Ask before using tools of Git.", "1: Git: [\"Ask before using tools of git.\"]"),
         (
             "\nThe agent may only read files in ~/a with Filesystem and git.",
             "2: Filesystem: [\"The agent may only read files in ~/a with filesystem and git.\"]",
@@ -452,8 +449,10 @@ fn a_host_at_its_usual_ports_comes_before_the_same_at_every_port() {
             "Ask before fetching pages from `{wide}`. The agent may fetch pages from `{host}`."
         );
         let rules: Vec<String> = compiled(&text).rules.iter().map(line).collect();
-        let expected =
-            [format!("allow fetch-url at {host} built-in"), format!("escalate fetch-url at {wide}")];
+        let expected = [
+            format!("allow fetch-url at {host} built-in"),
+            format!("escalate fetch-url at {wide}"),
+        ];
         assert_eq!(rules, expected, "{text}");
     }
 }

@@ -243,12 +243,13 @@ fn anywhere_else_holds_and_opens_nothing_at_a_place_that_another_sentence_restri
         Some(("mail", Some("attach"))),
     ];
     let kinds = [("read", "~/a", "/home/u/a/f"), ("fetch", "a.example", "https://a.example")];
-    for ((verb, place, value), here, rest) in kinds
-        .into_iter()
-        .flat_map(|kind| (0..9_u8).map(move |it| (kind, it / 3, it % 3)))
+    for ((verb, place, value), here, rest) in
+        kinds.into_iter().flat_map(|kind| (0..9_u8).map(move |it| (kind, it / 3, it % 3)))
     {
-        for (with, of_rest) in WITH.iter().flat_map(|it| WITH.iter().map(move |rest| (*it, *rest))) {
-            let said = |effect, place, with| Said { effect, verbs: vec![verb], place, with, only: false };
+        for (with, of_rest) in WITH.iter().flat_map(|it| WITH.iter().map(move |rest| (*it, *rest)))
+        {
+            let said =
+                |effect, place, with| Said { effect, verbs: vec![verb], place, with, only: false };
             let all = [said(here, Where::At(vec![place]), with), said(rest, Where::Else, of_rest)];
             let text = written(&all, 2);
             let policy = load(&text, &compiled(&text).unwrap());
