@@ -33,25 +33,30 @@ fn named(sentence: &Sentence) -> &[With] {
 }
 
 fn fault(sentence: &Sentence, with: &With, tools: &[Tool]) -> Option<Fault> {
-    let (words, problem, nearest) = match meant_server(&with.server, tools) {
-        Some(server) => {
-            let problem = format!("the built-in server is called `{server}`");
-            let nearest = With { server, tool: with.tool.clone() };
-            (with.server.to_string(), problem, Some(nearest))
-        }
-        None => {
-            let tool = with.tool.as_ref().filter(|it| lacks(&with.server, it, tools))?;
-            let problem = format!(
-                "the server `{}` has no tool of this name, so the sentence would hold for nothing",
-                with.server
-            );
-            let nearest = nearest(&with.server, tool, tools)
-                .map(|tool| With { server: with.server.clone(), tool: Some(tool) });
-            (tool.to_string(), problem, nearest)
-        }
-    };
+    let (words, problem, nearest) =
+        wrong_server(with, tools).or_else(|| wrong_tool(with, tools))?;
     let offers = nearest.map(|it| replaced(sentence, with, &it).to_string()).into_iter().collect();
     Some(Fault { line: sentence.line, column: 1, words, problem, offers })
+}
+
+/// The words that are wrong, why, and what comes nearest.
+type Wrong = (String, String, Option<With>);
+
+fn wrong_server(with: &With, tools: &[Tool]) -> Option<Wrong> {
+    let server = meant_server(&with.server, tools)?;
+    let problem = format!("the built-in server is called `{server}`");
+    Some((with.server.to_string(), problem, Some(With { server, tool: with.tool.clone() })))
+}
+
+fn wrong_tool(with: &With, tools: &[Tool]) -> Option<Wrong> {
+    let server = &with.server;
+    let tool = with.tool.as_ref().filter(|it| lacks(server, it, tools))?;
+    let problem = format!(
+        "the server `{server}` has no tool of this name, so the sentence would hold for nothing"
+    );
+    let nearest =
+        nearest(server, tool, tools).map(|tool| With { server: server.clone(), tool: Some(tool) });
+    Some((tool.to_string(), problem, nearest))
 }
 
 /// Returns the built-in server that is meant by its name in other letters.

@@ -90,7 +90,7 @@ impl Region {
     pub(super) fn is_of(&self, atom: &Atom, own: &Self) -> bool {
         let applies = match (&atom.spot, &self.area) {
             (Spot::Elsewhere, _) => {
-                !(self.is_in_sandbox() && atom.is_restriction_elsewhere()) && !self.is_left_by(atom)
+                !(self.is_left_by(atom) || self.is_in_sandbox() && atom.is_restriction_elsewhere())
             }
             (Spot::Unnamed, area) => *area == Area::General,
             (Spot::Local, Area::Hosts(conditions)) => !conditions.iter().any(is_web),

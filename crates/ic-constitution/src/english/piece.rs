@@ -179,7 +179,9 @@ impl Piece {
             // The sentence that leaves it out says so.
             Area::LeftOut(_) => None,
             Area::Top => match self.effect {
-                Effect::Allow if self.is_elsewhere(about()) => Some(Place::Elsewhere),
+                Effect::Allow if self.is_elsewhere(&about().collect::<Vec<_>>()) => {
+                    Some(Place::Elsewhere)
+                }
                 Effect::Allow => Some(Place::Anywhere),
                 Effect::Escalate => Some(Place::Elsewhere),
                 Effect::Deny => (!softens()).then_some(Place::Unsaid),
@@ -207,14 +209,14 @@ impl Piece {
 
     /// Returns whether *anywhere else* says of a *may* what comes before it: it leaves every place that is
     /// restricted before for some calls alone.
-    fn is_elsewhere<'a>(&self, about: impl Iterator<Item = &'a Self> + Clone) -> bool {
+    fn is_elsewhere(&self, about: &[&Self]) -> bool {
         let is_place = |it: &&Self| matches!(it.area, Area::In(_) | Area::LeftOut(_));
-        let mut restricted = about.clone().filter(is_place).filter(|it| it.effect != Effect::Allow);
+        let places = || about.iter().copied().filter(is_place);
         let is_left = |one: &Self| {
             let stops = |it: &Self| it.effect != Effect::Allow && it.covers_scope(self);
-            about.clone().any(|it| stops(it) && it.area.covers(&one.area))
+            about.iter().any(|it| stops(it) && it.area.covers(&one.area))
         };
-        about.clone().any(|it| is_place(&it)) && restricted.all(is_left)
+        places().next().is_some() && places().filter(|it| it.effect != Effect::Allow).all(is_left)
     }
 
     /// Returns whether a tool that this names can have the role, or may come to have it.
