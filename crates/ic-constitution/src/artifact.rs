@@ -71,7 +71,7 @@ pub fn test_scenarios(handwritten: &[Json], scenarios: &[Scenario], origin: Orig
 pub fn needs_this_program(compiled: &Compiled) -> bool {
     let is_ours = |rule: &Rule| match &rule.condition {
         Condition::Within(path) => path.starts_with("${SANDBOX}"),
-        Condition::Elsewhere => true,
+        Condition::Elsewhere | Condition::Unsaid(_) => true,
         Condition::Hosts(all) => all.iter().any(|it| it.starts_with('=') || it.ends_with(":*")),
         Condition::Nothing | Condition::Names(_) => false,
     };
@@ -134,6 +134,7 @@ fn rule(rule: &Rule) -> Json {
         }
         Condition::Within(path) => condition.insert("paths", paths(roles, path, false)),
         Condition::Elsewhere => condition.insert("paths", paths(roles, "/", true)),
+        Condition::Unsaid(path) => condition.insert("paths", paths(roles, path, true)),
         Condition::Hosts(all) => {
             let mut all = all.iter();
             if let Some(first) = all.next() {
@@ -199,7 +200,10 @@ pub(crate) fn named_lists(rules: &[Rule]) -> Vec<(String, &'static str, String)>
     };
     for rule in rules {
         match &rule.condition {
-            Condition::Nothing | Condition::Within(_) | Condition::Elsewhere => {}
+            Condition::Nothing
+            | Condition::Within(_)
+            | Condition::Elsewhere
+            | Condition::Unsaid(_) => {}
             Condition::Hosts(all) => all.iter().for_each(|it| note(it, "domains", rule)),
             Condition::Names(all) => {
                 for (role, names) in all {

@@ -7,6 +7,7 @@
 mod atom;
 mod general;
 mod judge;
+mod names;
 mod notes;
 mod order;
 mod region;
@@ -77,11 +78,13 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
     let sentences = &constitution.sentences;
     let texts: Vec<String> = sentences.iter().map(ToString::to_string).collect();
     let default = default_of(sentences)?;
-    let atoms: Vec<Atom> = sentences
+    names::check(sentences, tools)?;
+    let mut atoms: Vec<Atom> = sentences
         .iter()
         .enumerate()
         .flat_map(|(position, sentence)| atom::atoms(position, sentence, tools))
         .collect();
+    atom::leave_restricted_places(&mut atoms);
     let compiler = Compiler { sentences, texts: &texts, default };
     let mut lists: Vec<(Judged, Vec<Shape>)> = Vec::new();
     for judged in atom::all_judged() {
@@ -143,11 +146,13 @@ impl Compiler<'_> {
     fn rules_for(&self, judged: Judged, atoms: &[&Atom]) -> Result<Vec<Shape>, Faults> {
         let too_many = |region::TooMany| self.too_many(atoms);
         let own: Vec<(&Atom, Region)> = atoms.iter().map(|it| (*it, Region::of(it))).collect();
-        let mut regions =
-            region::closure(atoms, webs(judged, atoms), RULES_MAX).map_err(too_many)?;
+        let left = atoms.iter().flat_map(|atom| Region::left_by(atom));
+        let extra: Vec<Region> = webs(judged, atoms).into_iter().chain(left).collect();
+        let mut regions = region::closure(atoms, extra.clone(), RULES_MAX).map_err(too_many)?;
         let of_sandbox = self.sandboxes(judged, &own, &regions);
         if !of_sandbox.is_empty() {
-            regions = region::closure(atoms, of_sandbox, RULES_MAX).map_err(too_many)?;
+            let extra = extra.into_iter().chain(of_sandbox).collect();
+            regions = region::closure(atoms, extra, RULES_MAX).map_err(too_many)?;
         }
         let mut ruled: Vec<Ruled<'_>> = Vec::new();
         for region in &regions {
@@ -155,7 +160,7 @@ impl Compiler<'_> {
             let here: Vec<&Atom> = about.map(|(atom, _)| *atom).collect();
             let said = match verdict(&here, self.texts) {
                 Some((effect, by)) => Said { effect, by: Some(by) },
-                // Only the web is added where nothing is said about it.
+                // The web, and what a *may anywhere else* leaves, is added where nothing is said about it.
                 None => Said { effect: self.default, by: None },
             };
             ruled.push(Ruled { region, here, what: said, narrower: Vec::new() });
@@ -293,7 +298,8 @@ fn next_for<'r>(
 fn webs(judged: Judged, atoms: &[&Atom]) -> Vec<Region> {
     let is_host = matches!(judged, Judged::Role(role) if is_host_role(role));
     let Some(web) = crate::parse::web().filter(|_| is_host) else { return Vec::new() };
-    let locals = atoms.iter().filter(|atom| matches!(atom.spot, Spot::Local));
+    let is_local = |it: &&&Atom| matches!(it.spot, Spot::Local) || it.leaves.contains(&Spot::Local);
+    let locals = atoms.iter().filter(is_local);
     // At every port: an unusual one does not make a public host a local address.
     let web = web.read_by(Effect::Deny);
     let area = || Area::Hosts(vec![atom::HostCondition::Pattern(web.clone())]);

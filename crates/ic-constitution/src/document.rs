@@ -3,6 +3,7 @@
 //! Only headings, block quotes, HTML comments and code blocks are commentary. What looks like a restriction
 //! in commentary is a mistake until it is marked, so that nobody believes that it holds.
 
+mod head;
 mod restriction;
 
 use crate::fault::Fault;
@@ -69,7 +70,11 @@ pub(crate) fn read(text: &str) -> Document {
         reader.fault(1, 1, "…", "a constitution has at most 4 MiB");
         return Document { faults: reader.faults, ..Document::default() };
     }
-    let plain = reader.without_comments(text);
+    let (text, odd) = head::without_head(text);
+    for (line, words, problem) in odd {
+        reader.fault(line, 1, words, problem);
+    }
+    let plain = reader.without_comments(&text);
     for (position, line) in plain.iter().enumerate() {
         reader.line(line, position + 1);
     }

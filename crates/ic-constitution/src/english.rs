@@ -19,7 +19,7 @@ use crate::parse::parse;
 use crate::sentence::{Deed, Place, Sentence, With, kind_of};
 pub use addition::of_addition;
 pub use given::Given;
-use piece::{Piece, pieces};
+use piece::{Area, Piece, pieces};
 
 /// A policy as plain sentences.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -167,13 +167,15 @@ fn of_rule(
     earlier: &[Piece],
     tools: &[Tool],
 ) -> Option<Vec<Sentence>> {
+    if alive.iter().all(|it| matches!(it.area, Area::LeftOut(_))) {
+        return Some(Vec::new());
+    }
     let is_rest = rule.is_about_all() && rule.servers.is_none() && rule.tools.is_none();
     if is_rest {
         let rest = sentence(Effect::Escalate, Deed::EverythingElse, (Place::Unsaid, Vec::new()));
-        return match (rule.effect, alive.is_empty()) {
-            (_, true) => Some(Vec::new()),
-            (Effect::Escalate, false) => Some(vec![reasoned(rest, &rule.reason)?]),
-            (Effect::Allow | Effect::Deny, false) => None,
+        return match rule.effect {
+            Effect::Escalate => Some(vec![reasoned(rest, &rule.reason)?]),
+            Effect::Allow | Effect::Deny => None,
         };
     }
     let mut groups: Vec<Group> = Vec::new();

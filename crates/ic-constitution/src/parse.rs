@@ -287,6 +287,7 @@ fn read(words: &[Word]) -> Result<Understood, Option<Stuck>> {
     let mut clauses = Clauses::new(rest, words.last());
     let deed = clauses.deed(form.subject == Subject::Deed).map_err(Some)?;
     let (place, mut with) = clauses.rest(&deed).map_err(Some)?;
+    let place = clauses.place_for(form.effect, place);
     clauses.check_objects(form.effect, &place).map_err(Some)?;
     if form.effect == Effect::Allow {
         clauses.limit_to_named_remotes(&deed, &mut with).map_err(Some)?;

@@ -220,7 +220,7 @@ pub(crate) fn joined(words: &[String]) -> String {
 impl fmt::Display for Directory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::At(path) => f.write_str(&quoted(path)),
+            Self::At(path) => f.write_str(&quoted_path(path)),
             Self::Sandbox(rest) if rest.is_empty() => f.write_str("the sandbox"),
             Self::Sandbox(_) => write!(f, "`{}`", self.within()),
         }
@@ -278,6 +278,17 @@ fn quoted(text: &str) -> String {
         true => text.to_owned(),
         false => format!("`{text}`"),
     }
+}
+
+/// Writes a path in backticks unless nothing in it could be punctuation.
+fn quoted_path(path: &str) -> String {
+    let rest = path.strip_prefix('~').unwrap_or(path);
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-@".contains(it);
+    let ends_well = |part: &str| part.ends_with(|it: char| it.is_ascii_alphanumeric());
+    let is_path = rest.chars().all(is_plain)
+        && !rest.contains("--")
+        && rest.split('/').skip(1).all(ends_well);
+    if is_path { path.to_owned() } else { format!("`{path}`") }
 }
 
 /// Returns the kind of places that verbs have in common, if it is one.

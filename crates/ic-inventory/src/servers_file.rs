@@ -170,6 +170,17 @@ impl ServersFile {
         self.0.get_key_value(name)
     }
 
+    /// Returns the servers that have the name of a built-in one and are something else.
+    ///
+    /// SECURITY: sentences that name no server, and rules for the built-in ones, hold for them by their name.
+    pub fn stand_ins(&self) -> impl Iterator<Item = &ServerName> {
+        let is_other = |(name, config): &(&ServerName, &ServerConfig)| {
+            let named = BuiltinServer::named(name.as_str());
+            named.is_some_and(|named| config.start != Start::Builtin(named))
+        };
+        self.0.iter().filter(is_other).map(|(name, _)| name)
+    }
+
     /// Returns what the decision needs to know of the servers, where `confinement` is what holds them.
     ///
     /// SECURITY: what a contained server is asked in the sandbox needs no rule. Only a cage keeps a

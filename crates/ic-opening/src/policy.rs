@@ -203,6 +203,7 @@ impl Loaded {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }
         warnings.extend(policy.warnings().iter().map(ToString::to_string));
+        warnings.extend(stand_ins(&servers, &policy));
         let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
         let user_git = user_git(environment, &home, &sandbox);
         let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path))
@@ -367,6 +368,19 @@ impl Configured {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Says which servers of the user's own the policy takes for built-in ones.
+fn stand_ins(servers: &ServersFile, policy: &Policy) -> Vec<String> {
+    // Without annotations each of their calls is refused.
+    let is_judged = |name: &&ServerName| policy.annotations().any(|(server, ..)| server == *name);
+    let warning = |name: &ServerName| {
+        format!(
+            "the server `{name}` is not IronCurtain's own, but what the policy says of built-in servers holds \
+             for it, as for every server of that name; give it another name in mcp-servers.json if it should not"
+        )
+    };
+    servers.stand_ins().filter(is_judged).map(warning).collect()
 }
 
 fn is_directory(path: &AbsolutePath) -> Result<bool, Fault> {

@@ -239,12 +239,13 @@ impl RoleIndex {
             let own = rule.lists.iter().find(|list| list.roles.contains(role));
             match own.map(|list| &list.allowed) {
                 Some(Members::Domains(set)) => self.hosts.insert(set, id),
-                Some(Members::Identifiers(all)) => {
+                // A branch has more than one name.
+                Some(Members::Identifiers(all)) if role != Role::BranchName => {
                     for member in all.of(role) {
                         push_once(self.texts.entry(member.clone()).or_default(), id);
                     }
                 }
-                Some(Members::Emails(_)) | None => self.others.push(id),
+                Some(Members::Emails(_) | Members::Identifiers(_)) | None => self.others.push(id),
             }
         }
     }

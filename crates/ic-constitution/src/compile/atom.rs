@@ -26,7 +26,7 @@ pub(super) enum Reach {
 }
 
 /// Where an atom holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Spot {
     Unsaid,
     Anywhere,
@@ -56,11 +56,15 @@ pub(super) struct Atom {
     /// The position of its sentence.
     pub(super) sentence: usize,
     pub(super) judged: Judged,
+    /// What its sentence is about; `None` if that is a tool.
+    pub(super) verb: Option<Verb>,
     /// For a call as a whole: a role that one of its arguments has to have.
     pub(super) has: Option<Role>,
     pub(super) reach: Reach,
     pub(super) tool: Option<ToolName>,
     pub(super) spot: Spot,
+    /// For a *may anywhere else*: the places that it leaves to the sentences that restrict them.
+    pub(super) leaves: Vec<Spot>,
     /// How many of server and tool the sentence itself names.
     pub(super) named: usize,
 }
@@ -124,10 +128,12 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
                         effect: sentence.effect,
                         sentence: position,
                         judged,
+                        verb: Some(*verb),
                         has,
                         reach,
                         tool,
                         spot,
+                        leaves: Vec::new(),
                         named,
                     });
                 }
@@ -142,6 +148,7 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
                 effect: sentence.effect,
                 sentence: position,
                 judged,
+                verb: None,
                 has: None,
                 reach: reach.clone(),
                 tool: tool.clone(),
@@ -149,6 +156,7 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
                     Judged::Role(role) => unsaid(sentence.effect, role, true),
                     Judged::Whole => Spot::Unsaid,
                 },
+                leaves: Vec::new(),
                 named,
             });
         }
@@ -163,6 +171,34 @@ pub(super) fn atoms(position: usize, sentence: &Sentence, tools: &[Tool]) -> Vec
         atoms.extend(self::atoms(position, &rest, tools));
     }
     atoms
+}
+
+/// Lets each *may anywhere else* leave the places that a sentence with its verb restricts.
+///
+/// SECURITY: whatever server that sentence is about. With *never read files in ~/a with mail*, the directory
+/// is named, so *may read files anywhere else* opens it for no server.
+pub(super) fn leave_restricted_places(atoms: &mut [Atom]) {
+    let restricts = |it: &&Atom| it.effect != Effect::Allow && it.spot.is_place();
+    let restricted: Vec<(Judged, Option<Verb>, Spot)> = atoms
+        .iter()
+        .filter(restricts)
+        .map(|it| (it.judged, it.verb, it.spot.read_by(it.effect)))
+        .collect();
+    let is_may_elsewhere =
+        |it: &&mut Atom| it.effect == Effect::Allow && matches!(it.spot, Spot::Elsewhere);
+    for atom in atoms.iter_mut().filter(is_may_elsewhere) {
+        let is_foreign =
+            matches!(&atom.reach, Reach::One(name) if !BUILT_IN_SERVERS.contains(&name.as_str()));
+        for (judged, verb, spot) in &restricted {
+            // A rule that closes the sandbox outranks containment, and a *may* forbids contained servers nothing.
+            let is_contained =
+                !is_foreign && matches!(spot, Spot::Directory(Directory::Sandbox(_)));
+            let is_same = (atom.judged, atom.verb) == (*judged, *verb);
+            if is_same && !is_contained && !atom.leaves.contains(spot) {
+                atom.leaves.push(spot.clone());
+            }
+        }
+    }
 }
 
 /// Returns everything that is judged by itself.
@@ -246,10 +282,12 @@ fn without_resources(position: usize, sentence: &Sentence, tools: &[Tool], atoms
             effect: sentence.effect,
             sentence: position,
             judged: Judged::Whole,
+            verb: None,
             has,
             reach,
             tool,
             spot: Spot::Unsaid,
+            leaves: Vec::new(),
             named: usize::from(!sentence.with.is_empty()),
         });
     };
@@ -287,6 +325,13 @@ impl Atom {
     /// containment, and a sentence that allows something would forbid something else.
     pub(super) fn is_restriction_elsewhere(&self) -> bool {
         self.effect != Effect::Allow && matches!(self.spot, Spot::Elsewhere)
+    }
+
+    /// Returns whether this *may anywhere else* leaves the place of `other` to it.
+    pub(super) fn is_left_to(&self, other: &Self) -> bool {
+        other.effect != Effect::Allow
+            && (self.judged, self.verb) == (other.judged, other.verb)
+            && self.leaves.contains(&other.spot.read_by(other.effect))
     }
 
     /// Returns whether this counts instead of `other` where both apply.
@@ -334,6 +379,19 @@ impl Spot {
     /// Returns whether it names no place in particular.
     pub(super) fn is_general(&self) -> bool {
         matches!(self, Self::Unsaid | Self::Anywhere | Self::Elsewhere)
+    }
+
+    /// Returns whether it names a place.
+    fn is_place(&self) -> bool {
+        !self.is_general() && !matches!(self, Self::Unnamed)
+    }
+
+    /// Returns the place as a rule with this `effect` reads it.
+    fn read_by(&self, effect: Effect) -> Self {
+        match self {
+            Self::Host(condition) => Self::Host(condition.read_by(effect)),
+            spot => spot.clone(),
+        }
     }
 
     fn order(&self, other: &Self) -> Order {

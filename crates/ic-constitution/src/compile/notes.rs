@@ -31,7 +31,12 @@ pub(super) fn of_blocks(kept: &[Kept]) -> Vec<Note> {
 impl Compiler<'_> {
     pub(super) fn notes(&self, pieces: &[Piece], atoms: &[Atom]) -> Vec<Note> {
         let mut notes = self.without_effect(pieces, atoms);
-        let others = [self.undone_by_servers(atoms), self.of_whole_home(), self.of_small_words()];
+        let others = [
+            self.undone_by_servers(atoms),
+            self.left_out(atoms),
+            self.of_whole_home(),
+            self.of_small_words(),
+        ];
         for note in others.into_iter().flatten() {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -96,6 +101,30 @@ impl Compiler<'_> {
                 let pair = (self.sentences.get(atom.sentence), self.sentences.get(other.sentence));
                 if let (Some(sentence), Some(other)) = pair {
                     notes.push(Note { line: sentence.line, text: undone(sentence, other) });
+                }
+            }
+        }
+        notes
+    }
+
+    /// Names sentences that allow something anywhere else, and places that others restrict for some servers.
+    fn left_out(&self, atoms: &[Atom]) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for may in atoms.iter().filter(|it| !it.leaves.is_empty()) {
+            let leaves_for_others = |it: &&Atom| {
+                let is_for_all =
+                    it.reach.covers(&may.reach) && (it.tool.is_none() || it.tool == may.tool);
+                may.is_left_to(it) && !is_for_all
+            };
+            for other in atoms.iter().filter(leaves_for_others) {
+                let pair = (self.sentences.get(may.sentence), self.sentences.get(other.sentence));
+                if let (Some(sentence), Some(other)) = pair {
+                    let text = format!(
+                        "`{}` leaves out every place which line {} names, with any server: `{}`; where it is to \
+                         be allowed, name the place in a *may* of its own",
+                        sentence.text, other.line, other.text
+                    );
+                    notes.push(Note { line: sentence.line, text });
                 }
             }
         }

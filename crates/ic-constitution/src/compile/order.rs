@@ -101,7 +101,9 @@ fn together(one: &Ruled<'_>, other: &Ruled<'_>, texts: &[String]) -> Option<Effe
     let mut here: Vec<&Atom> = Vec::new();
     for atom in one.here.iter().chain(&other.here) {
         // Anywhere else is not the sandbox.
-        let is_out = is_in_sandbox && atom.is_restriction_elsewhere();
+        let is_out = is_in_sandbox && atom.is_restriction_elsewhere()
+            || one.region.is_left_by(atom)
+            || other.region.is_left_by(atom);
         if !is_out && !here.iter().any(|it| std::ptr::eq(*it, *atom)) {
             here.push(atom);
         }

@@ -34,15 +34,18 @@ pub(super) struct TooMany;
 
 impl Region {
     pub(super) fn of(atom: &Atom) -> Self {
-        let area = match &atom.spot {
-            Spot::Unsaid | Spot::Anywhere | Spot::Elsewhere | Spot::Unnamed | Spot::Local => {
-                Area::General
-            }
-            Spot::Directory(directory) => Area::Directory(directory.clone()),
-            Spot::Host(condition) => Area::Hosts(vec![condition.read_by(atom.effect)]),
-            Spot::Names(role, names) => Area::Names(vec![(*role, names.clone())]),
-        };
+        let area = Area::of(&atom.spot, atom.effect);
         Self { reach: atom.reach.clone(), tool: atom.tool.clone(), has: atom.has, area }
+    }
+
+    /// Returns the places that a *may anywhere else* leaves, for the calls that it is about.
+    ///
+    /// They need rules of their own: its rule would hold there for servers that no other sentence is about.
+    pub(super) fn left_by(atom: &Atom) -> impl Iterator<Item = Self> {
+        let own = Self::of(atom);
+        let everyone = |area| Self { reach: Reach::Any, tool: None, has: None, area };
+        let areas = atom.leaves.iter().map(|spot| Area::of(spot, Effect::Deny));
+        areas.filter(|area| *area != Area::General).filter_map(move |it| everyone(it).meet(&own))
     }
 
     /// Returns what both have in common, if there is something that a rule can be about.
@@ -86,12 +89,25 @@ impl Region {
     /// Returns whether the atom, whose region is `own`, holds in all of this region.
     pub(super) fn is_of(&self, atom: &Atom, own: &Self) -> bool {
         let applies = match (&atom.spot, &self.area) {
-            (Spot::Elsewhere, _) => !(self.is_in_sandbox() && atom.is_restriction_elsewhere()),
+            (Spot::Elsewhere, _) => {
+                !(self.is_left_by(atom) || self.is_in_sandbox() && atom.is_restriction_elsewhere())
+            }
             (Spot::Unnamed, area) => *area == Area::General,
             (Spot::Local, Area::Hosts(conditions)) => !conditions.iter().any(is_web),
             _ => true,
         };
         applies && own.contains(self)
+    }
+
+    /// Returns whether a *may anywhere else* leaves all of this to sentences that restrict it.
+    pub(super) fn is_left_by(&self, atom: &Atom) -> bool {
+        atom.leaves.iter().any(|spot| match (spot, &self.area) {
+            // What stands behind the rule for the web is local, or names no host.
+            (Spot::Local, Area::General) => true,
+            (Spot::Local, Area::Hosts(conditions)) => !conditions.iter().any(is_web),
+            (Spot::Local, Area::Directory(_) | Area::Names(_)) => false,
+            (spot, area) => Area::of(spot, Effect::Deny).contains(area),
+        })
     }
 
     /// Returns whether it is a directory of the sandbox.
@@ -162,8 +178,11 @@ fn rank_of(condition: &HostCondition) -> usize {
                 Some(_) => 1 + labels,
                 None => 1000,
             };
-            let port = usize::from(!authority.ends_with(']') && authority.contains(':'));
-            host + scheme + port + repository + usize::from(!pattern.is_wide())
+            let is_any_port = authority.ends_with(":*");
+            let has_port = !authority.ends_with(']') && authority.contains(':');
+            let port = usize::from(has_port && !is_any_port);
+            let is_wide = pattern.is_wide() || is_any_port;
+            host + scheme + port + repository + usize::from(!is_wide)
         }
     }
 }
@@ -200,6 +219,18 @@ impl Reach {
 }
 
 impl Area {
+    /// Returns the values that a sentence with this `effect` is about.
+    fn of(spot: &Spot, effect: Effect) -> Self {
+        match spot {
+            Spot::Unsaid | Spot::Anywhere | Spot::Elsewhere | Spot::Unnamed | Spot::Local => {
+                Self::General
+            }
+            Spot::Directory(directory) => Self::Directory(directory.clone()),
+            Spot::Host(condition) => Self::Hosts(vec![condition.read_by(effect)]),
+            Spot::Names(role, names) => Self::Names(vec![(*role, names.clone())]),
+        }
+    }
+
     /// Returns the sandbox as a whole.
     pub(super) fn sandbox() -> Self {
         Self::Directory(Directory::Sandbox(String::new()))

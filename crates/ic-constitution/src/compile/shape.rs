@@ -9,7 +9,7 @@ use super::Said;
 use super::atom::{Judged, Reach, all_judged};
 use super::region::{Area, Region};
 use crate::grammar::{BUILT_IN_SERVERS, Verb};
-use crate::sentence::{Deed, NamePlace, Sentence, joined};
+use crate::sentence::{Deed, Directory, NamePlace, Sentence, joined};
 
 /// The name of the rule about what no sentence covers.
 pub(crate) const EVERYTHING_ELSE: &str = "everything-else";
@@ -58,6 +58,8 @@ pub enum Condition {
     Within(String),
     /// Anywhere; but the sandbox is left to containment.
     Elsewhere,
+    /// Within a directory about which nothing is said; but the sandbox is left to containment.
+    Unsaid(String),
     /// All of these patterns and lists of hosts hold.
     Hosts(Vec<String>),
     /// All of these sets of names hold.
@@ -92,6 +94,12 @@ impl Shape {
         };
         let condition = match &region.area {
             Area::General => Condition::Nothing,
+            // It only stops what is said of other places, and closes no workspace.
+            Area::Directory(directory @ Directory::At(_))
+                if said.by.is_none() && said.effect == Effect::Deny =>
+            {
+                Condition::Unsaid(directory.within())
+            }
             Area::Directory(directory) => Condition::Within(directory.within()),
             Area::Hosts(all) => {
                 Condition::Hosts(all.iter().map(|it| it.text(said.effect)).collect())
@@ -325,7 +333,7 @@ fn what(roles: Option<&[Role]>, shape: &Shape) -> String {
         Condition::Nothing => {}
         Condition::Elsewhere => what.push_str(" anywhere else"),
         Condition::Within(path) if path == "/" => what.push_str(" anywhere else"),
-        Condition::Within(path) => what.extend([" in ", path]),
+        Condition::Within(path) | Condition::Unsaid(path) => what.extend([" in ", path]),
         Condition::Hosts(hosts) if hosts.as_slice() == ["*"] => what.push_str(" from the web"),
         Condition::Hosts(hosts) => what.extend([" at ", &hosts.join(" that is also ")]),
         Condition::Names(all) => {

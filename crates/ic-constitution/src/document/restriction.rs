@@ -15,7 +15,7 @@ pub(crate) enum Found {
 }
 
 /// Words that restrict something.
-const RESTRICTING: [&str; 38] = [
+const RESTRICTING: [&str; 48] = [
     "never",
     "not",
     "no",
@@ -54,9 +54,30 @@ const RESTRICTING: [&str; 38] = [
     "nothing",
     "nowhere",
     "without",
+    "exclude",
+    "excludes",
+    "excluded",
+    "excluding",
+    "avoid",
+    "avoids",
+    "avoided",
+    "refrain",
+    "untouched",
+    "limited",
+];
+/// Two words that restrict something together.
+const KEEPING_OUT: [[&str; 2]; 8] = [
+    ["keep", "out"],
+    ["keeps", "out"],
+    ["stay", "out"],
+    ["stays", "out"],
+    ["keep", "away"],
+    ["stay", "away"],
+    ["hands", "off"],
+    ["off", "limits"],
 ];
 /// Words that are not in the table of verbs, and that people use for it.
-const DEEDS: [&str; 24] = [
+const DEEDS: [&str; 50] = [
     "touch",
     "touching",
     "access",
@@ -81,6 +102,35 @@ const DEEDS: [&str; 24] = [
     "install",
     "installing",
     "enter",
+    // What was done, where that is not the verb with an ending.
+    "written",
+    "overwritten",
+    "rewritten",
+    "seen",
+    "sent",
+    "ran",
+    // What is done, as a noun.
+    "deletion",
+    "deletions",
+    "removal",
+    "removals",
+    "erasure",
+    "modification",
+    "modifications",
+    "creation",
+    "execution",
+    "installation",
+    // Commands and their like.
+    "rm",
+    "rmdir",
+    "unlink",
+    "mv",
+    "cp",
+    "chmod",
+    "wipe",
+    "destroy",
+    "purge",
+    "alter",
 ];
 /// Those of them that restrict all that can be done, and not only say how things are.
 const STRONG: [&str; 15] = [
@@ -193,7 +243,8 @@ fn words(text: &str) -> Vec<String> {
 /// Returns the words of a text that read like a restriction: one that restricts, and what it restricts.
 fn restriction(text: &str) -> Option<String> {
     let words = words(text);
-    let restricting = words.iter().find(|it| RESTRICTING.contains(&it.as_str()))?;
+    let restricting = words.iter().find(|it| RESTRICTING.contains(&it.as_str()));
+    let restricting = restricting.cloned().or_else(|| keeping_out(&words))?;
     let firsts =
         VERBS.iter().flat_map(|row| row.phrases.iter()).flat_map(|(base, gerund)| [*base, *gerund]);
     let verbs: Vec<&str> = firsts.filter_map(|phrase| phrase.split(' ').next()).collect();
@@ -201,11 +252,34 @@ fn restriction(text: &str) -> Option<String> {
     let is_strong = words.iter().any(|it| STRONG.contains(&it.as_str()));
     let is_deed = |word: &&String| {
         let is_all = is_strong && ALL.contains(&word.as_str());
-        is_verb(word) || word.strip_suffix('s').is_some_and(is_verb) || is_all
+        is_all || stems(word).iter().any(|stem| is_verb(stem))
     };
     let what = words.iter().find(is_deed).map(String::as_str);
     let what = what.or_else(|| text.split_whitespace().find(|it| is_place(it)))?;
     Some(format!("{restricting} … {what}"))
+}
+
+/// Returns two words that restrict something together, though others may stand between them.
+fn keeping_out(words: &[String]) -> Option<String> {
+    let has = |[first, second]: &&[&str; 2]| {
+        let at = words.iter().position(|it| it == first);
+        at.is_some_and(|at| words.iter().skip(at).any(|it| it == second))
+    };
+    KEEPING_OUT.iter().find(has).map(|pair| pair.join(" … "))
+}
+
+/// Returns the verbs of which a word may be a form: `removes` and `removed` are `remove`, `committed` is `commit`.
+fn stems(word: &str) -> Vec<&str> {
+    let doubled = |stem: &str| {
+        let mut last = stem.chars().rev();
+        last.next().is_some_and(|it| last.next() == Some(it))
+    };
+    let past = word.strip_suffix("ed");
+    let once = past.filter(|it| doubled(it)).and_then(|it| it.get(..it.len() - 1));
+    [Some(word), word.strip_suffix('s'), word.strip_suffix('d'), past, once]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn is_place(word: &str) -> bool {

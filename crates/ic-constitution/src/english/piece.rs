@@ -32,6 +32,8 @@ pub(super) enum Area {
     /// Every path; but the sandbox is left to containment.
     Elsewhere,
     In(Directory),
+    /// A directory that *anywhere else* leaves out; but the sandbox is left to containment.
+    LeftOut(Directory),
     At(Vec<HostPlace>),
     Names(Vec<NamePlace>),
 }
@@ -61,6 +63,7 @@ pub(super) fn pieces(rule: &Given, position: usize) -> Option<Vec<Piece>> {
                 (Some(directory), false) => Area::In(directory),
                 (None, false) => Area::Top,
                 (None, true) if rule.effect == Effect::Deny => Area::Elsewhere,
+                (Some(directory), true) if rule.effect == Effect::Deny => Area::LeftOut(directory),
                 (_, true) => return None,
             }
         }
@@ -173,7 +176,12 @@ impl Piece {
             Area::In(directory) => Some(Place::Directories(vec![directory.clone()])),
             Area::At(hosts) => Some(Place::Hosts(hosts.clone())),
             Area::Names(names) => Some(Place::Names(names.clone())),
+            // The sentence that leaves it out says so.
+            Area::LeftOut(_) => None,
             Area::Top => match self.effect {
+                Effect::Allow if self.is_elsewhere(&about().collect::<Vec<_>>()) => {
+                    Some(Place::Elsewhere)
+                }
                 Effect::Allow => Some(Place::Anywhere),
                 Effect::Escalate => Some(Place::Elsewhere),
                 Effect::Deny => (!softens()).then_some(Place::Unsaid),
@@ -197,6 +205,18 @@ impl Piece {
                 }
             }
         }
+    }
+
+    /// Returns whether *anywhere else* says of a *may* what comes before it: it leaves every place that is
+    /// restricted before for some calls alone.
+    fn is_elsewhere(&self, about: &[&Self]) -> bool {
+        let is_place = |it: &&Self| matches!(it.area, Area::In(_) | Area::LeftOut(_));
+        let places = || about.iter().copied().filter(is_place);
+        let is_left = |one: &Self| {
+            let stops = |it: &Self| it.effect != Effect::Allow && it.covers_scope(self);
+            about.iter().any(|it| stops(it) && it.area.covers(&one.area))
+        };
+        places().next().is_some() && places().filter(|it| it.effect != Effect::Allow).all(is_left)
     }
 
     /// Returns whether a tool that this names can have the role, or may come to have it.
@@ -249,9 +269,13 @@ impl Area {
     fn covers(&self, inner: &Self) -> bool {
         match (self, inner) {
             (Self::All, _)
-            | (Self::Top, Self::Top | Self::Elsewhere | Self::In(_))
-            | (Self::Elsewhere, Self::Elsewhere | Self::In(Directory::At(_))) => true,
-            (Self::In(outer), Self::In(inner)) => crate::compile::is_beneath(inner, outer),
+            | (Self::Top, Self::Top | Self::Elsewhere | Self::In(_) | Self::LeftOut(_))
+            | (Self::Elsewhere, Self::Elsewhere | Self::In(Directory::At(_)) | Self::LeftOut(_)) => {
+                true
+            }
+            (Self::In(outer) | Self::LeftOut(outer), Self::In(inner) | Self::LeftOut(inner)) => {
+                crate::compile::is_beneath(inner, outer)
+            }
             (Self::At(outer), Self::At(inner)) => {
                 let holds = |wide: &HostPlace, narrow: &HostPlace| match (wide, narrow) {
                     (HostPlace::Pattern(wide), HostPlace::Pattern(narrow)) => wide.covers(narrow),

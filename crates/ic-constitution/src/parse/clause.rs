@@ -1,15 +1,14 @@
 //! What stands in a sentence besides its form: verbs and their objects, places, servers and tools.
 
+mod hosts;
 mod objects;
 mod remotes;
 mod with;
 
-use super::place::{
-    any_host, directory_of, host_of, list_of, look_alike, looks_like_place, never_holds,
-};
+use super::place::{directory_of, host_of, list_of, look_alike, looks_like_place};
 use super::{after, raw};
 use crate::grammar::{DETERMINERS, PlaceKind, VERBS, Verb};
-use crate::sentence::{Deed, Directory, HostPlace, NamePlace, Place, With, kind_of};
+use crate::sentence::{Deed, Directory, NamePlace, Place, With, kind_of};
 use crate::word::Word;
 
 /// Where understanding ended, and why.
@@ -67,12 +66,20 @@ pub(crate) struct Clauses<'a> {
     remotes: Vec<&'a Word>,
     /// What was read as object, and may mean less than all values of a verb.
     objects: Vec<&'a Word>,
+    /// Whether a place was any host.
+    names_any_host: bool,
 }
 
 impl<'a> Clauses<'a> {
     /// Begins with `words`; where nothing follows, `before` is where it is missed.
     pub(crate) fn new(words: &'a [Word], before: Option<&'a Word>) -> Self {
-        Self { words, last: words.last().or(before), remotes: Vec::new(), objects: Vec::new() }
+        Self {
+            words,
+            last: words.last().or(before),
+            remotes: Vec::new(),
+            objects: Vec::new(),
+            names_any_host: false,
+        }
     }
 
     fn skip(&mut self, n: usize) {
@@ -373,48 +380,6 @@ impl<'a> Clauses<'a> {
         self.skip(1);
         self.take_one_of(&["directory", "folder", "directories", "folders"]);
         Ok(directory)
-    }
-
-    fn host(&mut self) -> Result<HostPlace, Stuck> {
-        for web in
-            [&["web"][..], &["internet"], &["public", "web"], &["any", "host"], &["any", "website"]]
-        {
-            if self.take(web) {
-                return Ok(HostPlace::Pattern(any_host().ok_or_else(|| self.stuck("no pattern"))?));
-            }
-        }
-        for local in [&["local", "addresses"][..], &["local", "network"], &["local", "hosts"]] {
-            if self.take(local) {
-                return Ok(HostPlace::Local);
-            }
-        }
-        self.nouns();
-        let Some(word) = self.words.first() else { return Err(self.stuck("a host is missing")) };
-        if let Some(list) = list_of(word) {
-            self.skip(1);
-            return Ok(HostPlace::List(list));
-        }
-        if word.text.starts_with(['/', '~']) {
-            let problem =
-                "this is a directory; a sentence has one kind of place, and this verb has hosts";
-            return Err(Stuck::at(Some(word), problem));
-        }
-        match host_of(word) {
-            Some(pattern) => {
-                if let Some(problem) = look_alike(word) {
-                    return Err(Stuck::at(Some(word), problem));
-                }
-                if let Some(problem) = never_holds(&pattern) {
-                    return Err(Stuck::at(Some(word), problem));
-                }
-                self.skip(1);
-                Ok(HostPlace::Pattern(pattern))
-            }
-            None => Err(Stuck::at(
-                Some(word),
-                "a host is written as `docs.rs`, `*.docs.rs`, `localhost:3000`, the web or local addresses",
-            )),
-        }
     }
 
     fn name(&mut self, is_address: bool) -> Result<NamePlace, Stuck> {

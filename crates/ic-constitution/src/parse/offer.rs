@@ -9,7 +9,7 @@ mod limit;
 use ic_policy::Effect;
 
 use super::after;
-use super::place::{any_host, directory_of, host_of, looks_like_place};
+use super::place::{any_host, directory_of, host_of, is_unplain, looks_like_place, word_with_port};
 use crate::grammar::{PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
@@ -177,7 +177,9 @@ const KEEPING_OUT: [[&str; 2]; 6] = [
 
 /// Returns what could be written instead.
 pub(super) fn offers(words: &[Word]) -> Vec<String> {
-    if words.windows(2).any(is_cut_path) {
+    let is_no_host = |it: &Word| word_with_port(it).is_some() && !is_web_with_port(it);
+    if words.windows(2).any(is_cut_path) || words.iter().any(|it| is_unplain(it) || is_no_host(it))
+    {
         return Vec::new();
     }
     let words = &without_brackets(words);
@@ -202,6 +204,10 @@ fn is_cut_path(pair: &[Word]) -> bool {
     let [path, next] = pair else { return false };
     let is_path = !path.is_quoted && path.text.starts_with(['~', '/']);
     is_path && !next.is_quoted && !next.is_one_of(&AFTER_PLACE) && !looks_like_place(next)
+}
+
+fn is_web_with_port(word: &Word) -> bool {
+    matches!(word_with_port(word), Some("web" | "internet"))
 }
 
 /// Leaves brackets out, unless what they hold restricts what stands before them.
@@ -431,7 +437,9 @@ fn place(words: &[Word], verbs: &[Verb]) -> Option<Place> {
                 }
                 HostPlace::Local | HostPlace::List(_) => true,
             });
-            if words.iter().any(|it| it.is_one_of(&["web", "internet"])) && found.is_empty() {
+            let is_web = |it: &Word| it.is_one_of(&["web", "internet"]);
+            let is_meant = words.iter().any(is_web) && found.is_empty();
+            if is_meant || words.iter().any(is_web_with_port) {
                 found.extend(any_host().map(HostPlace::Pattern));
             }
             if !found.is_empty() {

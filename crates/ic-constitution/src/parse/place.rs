@@ -26,8 +26,40 @@ pub(crate) fn list_of(word: &Word) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
+/// Words for places that are no hosts, though a port behind them makes them look like one.
+const NO_HOSTS: [&str; 15] = [
+    "web",
+    "internet",
+    "network",
+    "host",
+    "hosts",
+    "website",
+    "websites",
+    "address",
+    "addresses",
+    "local",
+    "anywhere",
+    "everywhere",
+    "elsewhere",
+    "sandbox",
+    "workspace",
+];
+
+/// Returns the word of a place that has a port or a scheme here, as only a host can: `web:8080`.
+///
+/// SECURITY: it would be a host of that name, and a *never* for it hold for nothing.
+pub(super) fn word_with_port(word: &Word) -> Option<&'static str> {
+    let bare = word.low.split_once("://").map_or(word.low.as_str(), |(_, rest)| rest);
+    let name = bare.split([':', '/']).next().unwrap_or(bare);
+    let is_more = !word.is_quoted && name != word.low;
+    NO_HOSTS.into_iter().find(|it| is_more && *it == name)
+}
+
 /// Reads a host; a word without a dot, a port or a star is a host only if it is `localhost`.
 pub(crate) fn host_of(word: &Word) -> Option<DomainPattern> {
+    if word_with_port(word).is_some() {
+        return None;
+    }
     let is_one = word.text.contains(['.', ':', '*']) || word.low == "localhost";
     let is_other = word.text.starts_with(['/', '~', '@', '$']) || word.text.contains('@');
     DomainPattern::parse(&word.text).ok().filter(|_| is_one && !is_other)
@@ -84,6 +116,46 @@ fn mixes_letters(text: &str) -> bool {
 
 /// Reads a directory; the outer is `None` if the word is nothing of the kind.
 pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
+    let directory = any_directory_of(word)?;
+    Some(directory.and_then(|it| match unplain(word) {
+        Some(sign) => Err(format!(
+            "`{sign}` may not belong to the name of the directory; put the name in backticks, and what does not \
+             belong to it behind them"
+        )),
+        None => Ok(it),
+    }))
+}
+
+/// Returns what stands in an unquoted directory and may be punctuation that is stuck to it.
+///
+/// SECURITY: `~/a—ever` would be a directory that does not exist, and a *never* for it hold for nothing.
+fn unplain(word: &Word) -> Option<String> {
+    let text = word.text.strip_prefix("${SANDBOX}").unwrap_or(&word.text);
+    let is_tilde = |at: usize| 0 < at || word.text.len() != text.len();
+    let is_plain = |(at, it): (usize, char)| match it {
+        '~' => !is_tilde(at),
+        '/' | '.' | '_' | '-' | '@' => true,
+        // Letters that stand above or beside others look like marks.
+        '\u{2b0}'..='\u{2ff}' => false,
+        it => it.is_alphabetic() || it.is_ascii_digit(),
+    };
+    if word.is_quoted {
+        return None;
+    }
+    if let Some((_, odd)) = text.char_indices().find(|it| !is_plain(*it)) {
+        return Some(odd.to_string());
+    }
+    let ends_oddly = |part: &str| part.ends_with('-') || part.ends_with('.') && part != ".";
+    let odd = text.split('/').find(|it| ends_oddly(it) || it.contains("--"))?;
+    Some(odd.chars().filter(|it| "-.".contains(*it)).collect())
+}
+
+/// Returns whether a word is a directory but for something that may not belong to it.
+pub(super) fn is_unplain(word: &Word) -> bool {
+    matches!(any_directory_of(word), Some(Ok(_))) && unplain(word).is_some()
+}
+
+fn any_directory_of(word: &Word) -> Option<Result<Directory, String>> {
     let text = word.text.as_str();
     for name in ["sandbox", "workspace"] {
         let rest = word.low.strip_prefix(name).filter(|_| !word.is_quoted);

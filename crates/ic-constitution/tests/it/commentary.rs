@@ -45,9 +45,22 @@ fn a_restriction_in_commentary_is_an_error_until_it_is_marked() {
         "## No reading in ~/a\n",
         "> NEVER touch ~/a.\n",
         "> ~/a is off limits.\n",
+        "> Files there should not be removed.\n",
+        "## Photos may not be erased\n",
+        "> Deletion is not allowed.\n",
+        "> Exclude ~/a.\n",
+        "> Excluded: ~/a and ~/b\n",
+        "> Keep out of ~/a!\n",
+        "> Keep the agent out of `~/a`.\n",
+        "> Never rm anything\n",
+        "> Nothing is to be committed.\n",
+        "> Avoid writing there.\n",
+        "> Hands off ~/a\n",
     ] {
         check(text, Err("reads like a restriction"));
     }
+    check("> Keep this short; I removed the rest.\n", Ok(0));
+    check("## What I keep out of habit\n", Ok(0));
     check("> It must never delete files. <!-- note -->\n", Ok(0));
     check("<!-- note -->\n> It must never delete files.\n> Nor write files, only read.\n", Ok(0));
     check("## Never delete files <!-- note -->\n", Ok(0));
@@ -78,4 +91,21 @@ fn what_could_swallow_sentences_is_refused() {
     check("\tThe agent may delete files in ~/a.\n", Err("a code block"));
     check("The agent may:\n\n    - delete files in ~/a\n", Ok(1));
     check("- The agent may read files\n    in ~/a.\n", Ok(1));
+}
+
+#[test]
+fn what_programs_put_before_a_text_gets_a_message_of_its_own() {
+    let said = |text: &str| parse(text).unwrap_err().to_string();
+    let sentence = "The agent may read files in ~/a.\n";
+    let mark = said(&format!("\u{feff}# Mine\n{sentence}"));
+    assert!(mark.starts_with("line 1, ") && mark.contains("byte order mark"), "{mark}");
+    assert_eq!(mark.lines().count(), 1, "{mark}");
+    let matter = said(&format!("---\ntitle: Mine\ntags:\n  - a\n---\n\n{sentence}Nonsense.\n"));
+    assert!(matter.contains("line 1, ") && matter.contains("front matter"), "{matter}");
+    assert!(matter.contains("line 8, ") && !matter.contains("line 2, "), "{matter}");
+    let both = said(&format!("\u{feff}---\ntitle: Mine\n---\n{sentence}"));
+    assert!(both.contains("byte order mark") && both.contains("front matter"), "{both}");
+    // A line of dashes is none by itself.
+    check(&format!("---\n\n{sentence}\n---\n"), Ok(1));
+    check(&format!("---\n{sentence}---\n"), Err("makes this a heading"));
 }

@@ -34,6 +34,7 @@ fn line(rule: &Rule) -> String {
     match &rule.condition {
         Condition::Elsewhere => line.push_str(" anywhere else"),
         Condition::Nothing => {}
+        Condition::Unsaid(path) => line.extend([" but the sandbox in ", path]),
         Condition::Within(path) => line.extend([" in ", path]),
         Condition::Hosts(all) => line.extend([" at ", &all.join("&")]),
         Condition::Names(all) => {
@@ -197,6 +198,106 @@ fn what_is_forbidden_everywhere_stays_forbidden_in_the_sandbox() {
     assert!(rules.iter().any(|it| asks_there(&it)), "{rules:?}");
 }
 
+/// A directory that is restricted for one server is opened for none; a workspace in it stays free.
+#[test]
+fn what_a_may_anywhere_else_leaves_gets_a_rule_of_its_own() {
+    check(
+        "The agent must never read files in ~/a with mail. The agent may read files anywhere else.",
+        &[
+            "deny read-path in ~/a with mail",
+            "deny read-path but the sandbox in ~/a built-in",
+            "allow read-path in / built-in",
+        ],
+    );
+    check(
+        "Ask before reading files in ~/a with mail. The agent may read files anywhere else. \
+         Everything else is for a person to decide.",
+        &[
+            "escalate read-path in ~/a with mail",
+            "escalate read-path in ~/a built-in",
+            "allow read-path in / built-in",
+            "escalate",
+        ],
+    );
+    // What the sandbox is free for is not said by a *may*.
+    check(
+        "The agent must never read files in the sandbox with mail. The agent may read files anywhere else.",
+        &["deny read-path in ${SANDBOX} with mail", "allow read-path in / built-in"],
+    );
+    check(
+        "Ask before reading files in the sandbox with git. The agent may read files anywhere else with mail.",
+        &[
+            "deny read-path in ${SANDBOX} with mail",
+            "escalate read-path in ${SANDBOX} with git",
+            "allow read-path in / with mail",
+        ],
+    );
+    check(
+        "The agent must never fetch pages from local addresses with mail. \
+         The agent may fetch pages anywhere else.",
+        &[
+            "deny fetch-url at * with mail",
+            "deny fetch-url with mail",
+            "allow fetch-url at *:* built-in",
+        ],
+    );
+    // Running commands is another verb than reading files.
+    check(
+        "Ask before running commands in ~/a. The agent may read files anywhere else.",
+        &[
+            "escalate read-path+write-path+delete-path in ~/a with shell.run_command",
+            "allow read-path in / built-in",
+        ],
+    );
+}
+
+/// It would hold for nothing; where something is allowed, nothing is all that it opens.
+#[test]
+fn a_restriction_of_a_tool_that_a_built_in_server_does_not_have_is_refused() {
+    let first = |text: &str| {
+        let faults = compile(&parse(text).unwrap(), &tools()).unwrap_err().0;
+        format!("{}: {}: {:?}", faults[0].line, faults[0].words, faults[0].offers)
+    };
+    for (text, expected) in [
+        (
+            "The agent must never use git_wrapip of git.",
+            "1: git_wrapip: [\"The agent must never use git_wrapup of git.\"]",
+        ),
+        (
+            "Ask before reading files in ~/a with READ_FILE of filesystem.",
+            "1: READ_FILE: [\"Ask before reading files in ~/a with read_file of filesystem.\"]",
+        ),
+        ("Ask before using tools of Git.", "1: Git: [\"Ask before using tools of git.\"]"),
+        (
+            "\nThe agent may only read files in ~/a with Filesystem and git.",
+            "2: Filesystem: [\"The agent may only read files in ~/a with filesystem and git.\"]",
+        ),
+    ] {
+        assert_eq!(first(text), expected, "{text}");
+    }
+    for text in [
+        "The agent may use git_wrapip of git.",
+        "The agent must never use send_page of elsewhere.",
+        "The agent must never use http_get of fetch.",
+        "The agent must never use sned of mail.",
+        "Ask before running commands.",
+    ] {
+        compiled(text);
+    }
+}
+
+#[test]
+fn what_a_may_anywhere_else_leaves_is_noted_with_both_lines() {
+    let notes = |text: &str| -> Vec<String> {
+        compiled(text).notes.iter().map(|it| format!("{}: {}", it.line, it.text)).collect()
+    };
+    let may = "The agent may read files anywhere else.";
+    let found = notes(&format!("{may}\nAsk before reading files in ~/a and ~/b with mail."));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("1: ") && found[0].contains("which line 2 names"), "{found:?}");
+    assert_eq!(notes(&format!("{may}\nAsk before reading files in ~/a.")), [] as [String; 0]);
+}
+
 #[test]
 fn the_users_own_restriction_is_not_undone_unseen() {
     let notes = |text: &str| -> Vec<String> {
@@ -330,6 +431,29 @@ fn the_one_condition_that_is_narrower_comes_before_several() {
         };
         let after = rules.iter().position(several).unwrap_or(rules.len());
         assert!(first < after, "{text}: {rules:#?}");
+    }
+}
+
+/// Every port is wider than the usual ones, though it is written with a port.
+#[test]
+fn a_host_at_its_usual_ports_comes_before_the_same_at_every_port() {
+    for (host, wide) in [
+        ("a.example", "a.example:*"),
+        ("*.a.example", "*.a.example:*"),
+        ("*", "*:*"),
+        ("*:8080", "*"),
+        ("*:8080", "*:*"),
+        ("a.example:8080", "a.example"),
+    ] {
+        let text = format!(
+            "Ask before fetching pages from `{wide}`. The agent may fetch pages from `{host}`."
+        );
+        let rules: Vec<String> = compiled(&text).rules.iter().map(line).collect();
+        let expected = [
+            format!("allow fetch-url at {host} built-in"),
+            format!("escalate fetch-url at {wide}"),
+        ];
+        assert_eq!(rules, expected, "{text}");
     }
 }
 

@@ -232,6 +232,84 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases: if config.cases == 256 { cases } else { config.cases }, ..config }
 }
 
+/// Every pair of a sentence about a place and one about *anywhere else*, each with a server or without.
+#[test]
+fn anywhere_else_holds_and_opens_nothing_at_a_place_that_another_sentence_restricts() {
+    const WITH: [Option<(&str, Option<&str>)>; 5] = [
+        None,
+        Some(("git", None)),
+        Some(("git", Some("git_log"))),
+        Some(("mail", None)),
+        Some(("mail", Some("attach"))),
+    ];
+    let kinds = [("read", "~/a", "/home/u/a/f"), ("fetch", "a.example", "https://a.example")];
+    for ((verb, place, value), here, rest) in
+        kinds.into_iter().flat_map(|kind| (0..9_u8).map(move |it| (kind, it / 3, it % 3)))
+    {
+        for (with, of_rest) in WITH.iter().flat_map(|it| WITH.iter().map(move |rest| (*it, *rest)))
+        {
+            let said =
+                |effect, place, with| Said { effect, verbs: vec![verb], place, with, only: false };
+            let all = [said(here, Where::At(vec![place]), with), said(rest, Where::Else, of_rest)];
+            let text = written(&all, 2);
+            let policy = load(&text, &compiled(&text).unwrap());
+            for (server, tool) in SERVERS {
+                let asked = Asked { server, tool, verb, value: Some(value) };
+                let got = judged(&policy, &asked);
+                assert_eq!(Some(got), reference::judge(&all, 2, &asked), "{asked:?}\n{text}");
+                let is_named = |with: Option<(&str, Option<&str>)>| {
+                    with.is_none_or(|(of, it)| of == server && it.is_none_or(|it| it == tool))
+                };
+                assert!(here == 0 || got != 0, "opened: {asked:?}\n{text}");
+                if rest != 0 && is_named(of_rest) && !is_named(with) {
+                    assert_eq!(got, rest, "does not hold: {asked:?}\n{text}");
+                }
+            }
+        }
+    }
+}
+
+/// Writes the compiled policy of a text in English again; what it then says is the same.
+#[track_caller]
+fn english_of(text: &str) -> String {
+    let before = compiled(text).unwrap();
+    let file = artifact::compiled_policy(&before, origin(text));
+    let policy = load(text, &before);
+    let mut compare = |english: &str| {
+        let after = load(english, &compiled(english).unwrap());
+        let differing = calls().into_iter().filter(|it| judged(&after, it) != judged(&policy, it));
+        let roles: Vec<Role> = differing.map(|asked| role_of(asked.verb)).collect();
+        if roles.is_empty() { Compared::Same } else { Compared::Differs(roles) }
+    };
+    let rules = Given::read(file.as_bytes()).unwrap();
+    let asked = english::Asked { title: "Mine", rules: &rules, added: &[], tools: &[] };
+    let english = english::write(asked, &mut compare).unwrap();
+    assert_eq!(english.kept, [] as [String; 0], "{}", english.text);
+    english.text
+}
+
+#[test]
+fn what_was_written_as_anywhere_else_is_printed_so() {
+    for (text, expected) in [
+        (
+            "The agent must never read files in ~/a with mail. The agent may read files anywhere else.",
+            "The agent must never read files in ~/a with mail.\nThe agent may read files anywhere else.",
+        ),
+        (
+            "Ask before reading files in ~/a. The agent may read files anywhere else.",
+            "Ask before reading files in ~/a.\nThe agent may read files anywhere else.",
+        ),
+        // Here it would leave out a directory that is open for the other servers.
+        (
+            "Ask before reading files in ~/a with mail. The agent may read files anywhere.",
+            "Ask before reading files in ~/a with mail.\nThe agent may read files anywhere.",
+        ),
+    ] {
+        let english = english_of(text);
+        assert_eq!(english, format!("# Mine\n\n{expected}\nEverything else is refused.\n"));
+    }
+}
+
 proptest! {
     #![proptest_config(config(300))]
 

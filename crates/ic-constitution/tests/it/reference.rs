@@ -118,7 +118,7 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
             // A *may* covers the built-in servers only.
             None => said.effect != 0 || BUILT_IN.contains(&asked.server),
         };
-        if !is_about || !covers {
+        if !is_about || !covers || is_left(said, &sentences, asked, is_file) {
             continue;
         }
         let named = said.with.map_or(0, |(_, tool)| 1 + usize::from(tool.is_some()));
@@ -140,7 +140,30 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
             }
         }
     }
+    // No rule allows the hosts of a list at each of their ports, so what is left there is stricter.
+    let has_port = asked.value.is_some_and(|it| it.matches(':').count() == 2);
+    let is_listed = |it: &Said| matches!(&it.place, Where::At(all) if all.contains(&"@list"));
+    let leaves = |it: &Said| it.effect == 0 && it.place == Where::Else;
+    if has_port && sentences.iter().any(is_listed) && sentences.iter().any(leaves) {
+        return None;
+    }
     if is_file { judge_file(&ones, default, asked) } else { Some(judge_host(&ones, default)) }
+}
+
+/// *May anywhere else* is every place that no restriction with that verb names, whatever server that is about.
+///
+/// What restricts the sandbox is left to containment, which holds for the built-in servers.
+fn is_left(said: &Said, all: &[Said], asked: &Asked, is_file: bool) -> bool {
+    let is_foreign = said.with.is_some_and(|(server, _)| !BUILT_IN.contains(&server));
+    let names = |other: &&Said| {
+        let Where::At(places) = &other.place else { return false };
+        let is_place = |it: &&&str| is_foreign || !it.starts_with('$');
+        let mut places = places.iter().filter(is_place);
+        other.effect != 0
+            && other.verbs.contains(&asked.verb)
+            && places.any(|it| holds(it, true, asked, is_file))
+    };
+    said.effect == 0 && said.place == Where::Else && all.iter().any(|it| names(&it))
 }
 
 fn judge_host(ones: &[One<'_>], default: u8) -> u8 {

@@ -111,6 +111,21 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_for_a_built_in_server_is_told_from_it() {
+        for (text, expected) in [
+            (r#"{"git":{"command":"x"}}"#, "git"),
+            (r#"{"fetch":{"url":"https://a.example"},"shell":{"builtin":"git"}}"#, "fetch shell"),
+            (r#"{"git":{"builtin":"git"},"files":{"builtin":"filesystem"}}"#, ""),
+            (r#"{"git":null,"Git":{"command":"x"}}"#, ""),
+        ] {
+            let source = Source { file: "servers.json", bytes: text.as_bytes() };
+            let servers = ServersFile::read(source).unwrap();
+            let names: Vec<&str> = servers.stand_ins().map(|it| it.as_str()).collect();
+            assert_eq!(names.join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_place() {
         for (text, expected) in [
             (r#"{"a":null}"#, "servers.json: a: only a built-in server"),

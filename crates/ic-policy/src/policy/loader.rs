@@ -117,6 +117,7 @@ impl<'a> Loader<'a> {
                 Members::Emails(Emails::new(effect, texts(Compared::WithoutCase)))
             }
             MatchTypeFile::Identifiers => Members::Identifiers(Identifiers::new(
+                effect,
                 texts(Compared::AsWritten),
                 texts(Compared::WithoutCase),
             )),

@@ -40,6 +40,8 @@ pub(crate) struct Identifiers {
     pub(super) exact: HashSet<String>,
     /// In lower case, for roles of the identifier category.
     lower: HashSet<String>,
+    /// The short names of branches; none where a rule allows.
+    branches: HashSet<String>,
 }
 
 impl Members {
@@ -50,7 +52,7 @@ impl Members {
                 Value::Text(text) => emails.contain(text),
                 Value::Path(_) | Value::Url(_) | Value::LocalRemote(_) => false,
             },
-            Self::Identifiers(all) => all.of(role).contains(&comparable(value)),
+            Self::Identifiers(all) => all.contain(role, &comparable(value)),
         }
     }
 
@@ -139,13 +141,31 @@ impl Letters {
 }
 
 impl Identifiers {
-    /// Makes the set of `exact` texts, and of the texts that count `without_case`.
+    /// Makes the set of `exact` texts, and of the texts that count `without_case`, for a rule with this
+    /// `effect`.
     pub(crate) fn new(
+        effect: Effect,
         exact: impl Iterator<Item = String>,
         without_case: impl Iterator<Item = String>,
     ) -> Self {
         let lower = without_case.map(|text| text.to_ascii_lowercase()).collect();
-        Self { exact: exact.collect(), lower }
+        let exact: HashSet<String> = exact.collect();
+        let branches = match effect {
+            Effect::Allow => HashSet::new(),
+            Effect::Escalate | Effect::Deny => {
+                exact.iter().map(|it| short_branch(it).to_owned()).collect()
+            }
+        };
+        Self { exact, lower, branches }
+    }
+
+    /// Returns whether a value of `role` is one of them.
+    ///
+    /// SECURITY: git takes `main` and `refs/heads/main` for one branch, so what restricts it holds for both;
+    /// what allows it holds for what was written, since another server may take them for two.
+    fn contain(&self, role: Role, text: &str) -> bool {
+        let is_branch = role == Role::BranchName && self.branches.contains(short_branch(text));
+        is_branch || self.of(role).contains(text)
     }
 
     /// Returns the members in the form in which `role` compares them.
@@ -155,6 +175,12 @@ impl Identifiers {
             Category::Path | Category::Url | Category::Opaque => &self.exact,
         }
     }
+}
+
+/// Returns the short name of a branch.
+fn short_branch(name: &str) -> &str {
+    let name = name.strip_prefix("refs/").unwrap_or(name);
+    name.strip_prefix("heads/").unwrap_or(name)
 }
 
 /// Returns the text by which a value is compared with identifiers.

@@ -657,6 +657,35 @@ fn an_address_in_other_letters_evades_no_restriction_and_gains_no_permission() {
 }
 
 #[test]
+fn a_branch_by_its_long_name_evades_no_restriction_and_gains_no_permission() {
+    for (then, written, branch, expected) in [
+        ("deny", "main", "refs/heads/main", "deny by listed"),
+        ("escalate", "main", "heads/main", "escalate by listed"),
+        ("deny", "refs/heads/main", "main", "deny by listed"),
+        ("deny", "main", "main", "deny by listed"),
+        ("deny", "main", "refs/heads/main2", "allow by rest"),
+        ("deny", "main", "refs/tags/main", "allow by rest"),
+        ("deny", "main", "Main", "allow by rest"),
+        ("allow", "main", "main", "allow by listed"),
+        ("allow", "main", "refs/heads/main", "deny by rest"),
+    ] {
+        let condition = format!(
+            r#""lists":[{{"roles":["branch-name"],"allowed":["{written}"],"matchType":"identifiers"}}]"#
+        );
+        let other = if then == "allow" { "deny" } else { "allow" };
+        let all = rules(&[rule("listed", then, &condition), rule("rest", other, "")]);
+        check(&all, "x", &[(Role::BranchName, &[branch])], expected);
+        // Beside a file, too.
+        if then != "allow" {
+            let files = rule("rest", "allow", r#""paths":{"roles":["read-path"],"within":"/d"}"#);
+            let all = rules(&[files, rule("listed", then, &condition)]);
+            let call = [(ReadPath, &["/d/f"][..]), (Role::BranchName, &[branch][..])];
+            check(&all, "x", &call, expected);
+        }
+    }
+}
+
+#[test]
 fn what_is_restricted_beside_resources_is_restricted() {
     let bob =
         r#""lists":[{"roles":["email-address"],"allowed":["bob@x.example"],"matchType":"emails"}]"#;

@@ -11,6 +11,7 @@ use ic_constitution::{Compiled, artifact};
 use ic_home::{Environment, Home, Lock, file};
 use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
+use ic_policy::Builtin;
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Disk as _, RealDisk};
 use ic_types::Json;
@@ -81,6 +82,7 @@ pub(crate) fn run(
         Some(path) => environment.absolute(path)?.as_path().to_owned(),
         None => home.generated(),
     };
+    refuse_built_in_name(&output, &home)?;
     let text = String::from_utf8(files::read(&source)?)
         .map_err(|_| Failure::config(format!("`{}` is not valid UTF-8", source.display())))?;
     let known = Loaded::load(&default(), NoSandbox::None, environment)?;
@@ -132,6 +134,18 @@ pub(crate) fn run(
         ));
     }
     Ok(Exit::Success)
+}
+
+/// Refuses a place where the policy would have the name of a built-in one, which counts before it.
+fn refuse_built_in_name(output: &Path, home: &Home) -> Result<(), Failure> {
+    let taken = Builtin::ALL.iter().find(|it| output == home.policies().join(it.name()));
+    match taken.map(|it| it.name()) {
+        Some(name) => Err(Failure::config(format!(
+            "`{name}` is the name of a built-in policy, so a policy in this directory would never be used by its name"
+        ))
+        .with_hint("choose another name for the directory")),
+        None => Ok(()),
+    }
 }
 
 /// What was compiled.

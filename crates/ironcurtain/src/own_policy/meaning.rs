@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ic_analysis::{Asked, Subject, Table};
 use ic_constitution::grammar::BUILT_IN_SERVERS;
-use ic_constitution::{Deed, Directory, HostPlace, NamePlace, Place, Sentence, Tool, With};
+use ic_constitution::{Deed, Directory, HostPlace, NamePlace, Place, Rule, Sentence, Tool, With};
 use ic_inventory::servers_file::Start;
 use ic_opening::policy::Loaded;
 use ic_policy::{Builtin, Effect};
@@ -18,6 +18,9 @@ use ic_types::{AbsolutePath, Role};
 use super::constitution::Made;
 use super::english;
 use crate::screen::visible_line;
+
+/// What is said of a restriction whose directory is not there: a precaution, or a misspelled name.
+pub(crate) const PRECAUTION: &str = ", so this restricts nothing until you make it";
 
 /// Returns what is odd about a constitution; `loaded` is the policy that it becomes.
 pub(crate) fn notes(made: &Made, loaded: &Loaded) -> Vec<String> {
@@ -137,11 +140,8 @@ fn nothing_to_allow(sentence: &Sentence, tools: &[Tool]) -> Option<String> {
 /// Says which places there are not.
 fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
     let Place::Directories(all) = &sentence.place else { return Vec::new() };
-    // A *never* for what is not there yet is a precaution, and a directory of a built-in sentence that you do
-    // not have needs nobody to do anything.
-    if sentence.effect == Effect::Deny
-        || Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text))
-    {
+    // A directory of a built-in sentence that you do not have needs nobody to do anything.
+    if Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text)) {
         return Vec::new();
     }
     let mut odd = Vec::new();
@@ -156,7 +156,8 @@ fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
                     entry.is_some_and(|entry| entry.kind == Kind::Directory)
                 });
                 if !exists {
-                    odd.push(format!("there is no directory `{path}`"));
+                    let rest = if sentence.effect == Effect::Allow { "" } else { PRECAUTION };
+                    odd.push(format!("there is no directory `{path}`{rest}"));
                 }
             }
             Directory::Sandbox(_) => {
@@ -218,8 +219,19 @@ fn idle(made: &Made, loaded: &Loaded) -> Vec<(usize, String)> {
     let deciding: BTreeSet<String> = lines.iter().map(|it| it.outcome.by.name(policy)).collect();
     let rules = || made.compiled.rules.iter();
     let all: BTreeSet<usize> = rules().filter_map(|it| it.line).collect();
-    let used: BTreeSet<usize> =
-        rules().filter(|it| deciding.contains(&it.name)).filter_map(|it| it.line).collect();
+    let tools = english::tools(loaded);
+    let counts = |it: &&Rule| deciding.contains(&it.name) || is_beside_places(it, &tools);
+    let used: BTreeSet<usize> = rules().filter(counts).filter_map(|it| it.line).collect();
     let problem = "has no effect: no call that a known tool can make is decided by it";
     all.difference(&used).map(|line| (*line, problem.to_owned())).collect()
+}
+
+/// Returns whether a rule is about what a known tool is told beside its places, of which the table has no calls.
+fn is_beside_places(rule: &Rule, tools: &[Tool]) -> bool {
+    let is_about = |it: &&Tool| {
+        rule.servers.as_ref().is_none_or(|all| all.iter().any(|name| name == it.server.as_str()))
+            && rule.tool.as_ref().is_none_or(|name| name == it.tool.as_str())
+    };
+    let mut roles = rule.roles.iter().flatten().filter(|role| !role.is_resource());
+    roles.any(|role| tools.iter().filter(is_about).any(|it| it.roles.contains(role)))
 }

@@ -10,7 +10,7 @@ use ic_policy::artifact::Source;
 use ic_policy::lint::{self, Lint, World};
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Kind, RealDisk};
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
 use serde::Serialize;
 
 use crate::commands::Exit;
@@ -133,9 +133,10 @@ fn sentences(loaded: &Loaded) -> Vec<Found> {
     let Ok(made) = Made::of(&text, &english::tools(loaded), directory, Vec::new()) else {
         return Vec::new();
     };
-    let notes = made.notes().into_iter().chain(meaning::notes(&made, loaded));
+    let edited = edited(&made, loaded);
+    let notes = made.notes().into_iter().chain(meaning::notes(&made, loaded)).chain(edited);
     let found = notes.map(|problem| Found {
-        level: "warning",
+        level: if problem.ends_with(meaning::PRECAUTION) { NOTE } else { "warning" },
         file: path.display().to_string(),
         place: String::new(),
         rule: String::new(),
@@ -143,6 +144,22 @@ fn sentences(loaded: &Loaded) -> Vec<Found> {
         remedy: "change the sentence with `ironcurtain policy edit`".to_owned(),
     });
     found.collect()
+}
+
+/// Says that the rules are not those of the sentences.
+fn edited(made: &Made, loaded: &Loaded) -> Option<String> {
+    let (compiled, _) = loaded.rules_and_lists();
+    let is_same = rules_of(compiled.bytes) == rules_of(made.rules.as_bytes());
+    let text = "the rules in compiled-policy.json are not what the sentences come to: they were changed by hand, or \
+                compiled by another version or with other servers; what is in force is the rules";
+    (!is_same).then(|| text.to_owned())
+}
+
+fn rules_of(bytes: &[u8]) -> Option<Json> {
+    match Json::parse(bytes, JsonLimits::ARTIFACT).ok()? {
+        Json::Object(file) => file.get("rules").cloned(),
+        _ => None,
+    }
 }
 
 /// Returns whether a rule of this name comes with one of the built-in policies.

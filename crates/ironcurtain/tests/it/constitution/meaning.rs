@@ -23,10 +23,14 @@ fn errors_of_meaning_are_told_with_line_and_words() {
             "The agent may use read_flie of filesystem.",
             "the server `filesystem` has no known tool `read_flie`",
         ),
+        (
+            "The agent must never delete files in ~/notse.",
+            "there is no directory `~/notse`, so this restricts nothing until you make it",
+        ),
         ("Ask before using tools of gti.", "there is no server `gti`"),
         ("The agent may fetch pages from @docs.", "the list `@docs` is empty or absent"),
         ("The agent must never write files.", ""),
-        ("The agent may write files in ~/notes.", "line 8 forbids it everywhere"),
+        ("The agent may write files in ~/notes.", "line 9 forbids it everywhere"),
     ];
     let text: String = sentences.iter().map(|(it, _)| format!("{it}\n")).collect();
     fs::write(place.path("odd.md"), text).unwrap();
@@ -48,6 +52,16 @@ fn errors_of_meaning_are_told_with_line_and_words() {
     .unwrap();
     let made = place.run(["compile-policy", "--constitution", "idle.md", "--output", "idle"]);
     assert!(made.stderr.contains("line 2: ") && made.stderr.contains("has no effect"), "{made:?}");
+}
+
+#[test]
+fn a_policy_does_not_get_the_name_of_a_built_in_one() {
+    let place = place();
+    fs::write(place.path("mine.md"), "The agent may read files in ~/notes.\n").unwrap();
+    let output = place.path("home/.ironcurtain/policies/default");
+    let output = output.to_str().unwrap();
+    let made = place.run(["compile-policy", "--constitution", "mine.md", "--output", output]);
+    assert!(made.code != 0 && made.stderr.contains("the name of a built-in policy"), "{made:?}");
 }
 
 /// A server on another machine has no sandbox.
