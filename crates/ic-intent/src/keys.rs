@@ -58,13 +58,11 @@ pub fn sent(keys: &[Keys]) -> Option<Sent> {
     lines.pop();
     let (last, before) = lines.split_last()?;
     let is_begun = before.last().is_none_or(|it| is_surely_sent(it));
-    match plain(last).filter(|_| is_begun) {
-        Some(text) => Some(Sent::Line { text, has_paste: last.contains(&Stroke::Pasted) }),
-        None => {
-            let from = lines.len().saturating_sub(LINES_SHOWN);
-            Some(Sent::Unclear(Unclear { lines: lines.split_off(from) }))
-        }
+    if let Some(text) = plain(last).filter(|_| is_begun) {
+        return Some(Sent::Line { text, has_paste: last.contains(&Stroke::Pasted) });
     }
+    let from = lines.len().saturating_sub(LINES_SHOWN);
+    Some(Sent::Unclear(Unclear { lines: lines.split_off(from) }))
 }
 
 impl Unclear {

@@ -4,6 +4,7 @@
 //! is started. What fails half-way leaves nothing that runs.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -216,9 +217,7 @@ impl Opening<'_> {
         // found there is nobody's.
         let policy = self.named_policy.as_deref();
         let desk = OpenDesk::open(home, &directory, &description, policy, notifier)?;
-        let redactor = Arc::clone(&self.redactor);
-        let mask = move |text| redactor.mask_own_keys(text);
-        let context = Arc::new(UserContext::open(home.user_context(&directory.id), mask)?);
+        let context = nothing_said(home.user_context(&directory.id), &self.redactor)?;
         let people = People {
             approver: self.discretion.approver(&context),
             session: directory.id.clone(),
@@ -305,6 +304,12 @@ impl Opening<'_> {
         event.insert("servers", servers.collect::<Vec<_>>());
         event
     }
+}
+
+/// Begins with nothing said; the file at `path` shows no key of ours.
+fn nothing_said(path: PathBuf, redactor: &Arc<Redactor>) -> Result<Arc<UserContext>, FileError> {
+    let redactor = Arc::clone(redactor);
+    Ok(Arc::new(UserContext::open(path, move |text| redactor.mask_own_keys(text))?))
 }
 
 impl Discretion {

@@ -51,8 +51,8 @@ fn what_another_key_made_is_not_clear() {
 #[test]
 fn a_paste_is_known_as_one() {
     let keys = |pieces: &[Option<&str>]| -> Option<Sent> {
-        let piece = |it: &Option<&str>| it.map_or(Keys::Pasted, |typed| Keys::Typed(typed.into()));
-        keys::sent(&pieces.iter().map(piece).collect::<Vec<_>>())
+        let piece = |it: Option<&str>| it.map_or(Keys::Pasted, |typed| Keys::Typed(typed.into()));
+        keys::sent(&pieces.iter().copied().map(piece).collect::<Vec<_>>())
     };
     let line = |text: &str, has_paste| Some(Sent::Line { text: text.to_owned(), has_paste });
     assert_eq!(keys(&[Some("read "), None, Some("\r")]), line("read ", true));

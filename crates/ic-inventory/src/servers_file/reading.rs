@@ -120,7 +120,7 @@ mod tests {
         ] {
             let source = Source { file: "servers.json", bytes: text.as_bytes() };
             let servers = ServersFile::read(source).unwrap();
-            let names: Vec<&str> = servers.stand_ins().map(|it| it.as_str()).collect();
+            let names: Vec<&str> = servers.stand_ins().map(ServerName::as_str).collect();
             assert_eq!(names.join(" "), expected, "{text}");
         }
     }

@@ -20,7 +20,7 @@ use super::english;
 use crate::screen::visible_line;
 
 /// What is said of a restriction whose directory is not there: a precaution, or a misspelled name.
-pub(crate) const PRECAUTION: &str = ", so this restricts nothing until you make it";
+pub(crate) const PRECAUTION: &str = "; if its name is misspelled, this protects nothing of yours";
 
 /// Returns what is odd about a constitution; `loaded` is the policy that it becomes.
 pub(crate) fn notes(made: &Made, loaded: &Loaded) -> Vec<String> {

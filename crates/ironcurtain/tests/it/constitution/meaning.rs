@@ -25,7 +25,7 @@ fn errors_of_meaning_are_told_with_line_and_words() {
         ),
         (
             "The agent must never delete files in ~/notse.",
-            "there is no directory `~/notse`, so this restricts nothing until you make it",
+            "there is no directory `~/notse`; if its name is misspelled, this protects nothing of yours",
         ),
         ("Ask before using tools of gti.", "there is no server `gti`"),
         ("The agent may fetch pages from @docs.", "the list `@docs` is empty or absent"),
