@@ -1,12 +1,13 @@
 //! `cargo xtask bench`: how fast the parts are, measured on this machine.
 //!
-//! Wall times on a busy machine are noise; so sizes and variants take turns in every round, and
+//! One of them counts questions and measures no time. Wall times on a busy machine are noise; so sizes and variants take turns in every round, and
 //! what is printed are medians and 99th percentiles over all rounds.
 
 mod analysis;
 mod audit;
 mod broker;
 mod cage;
+mod day;
 mod desk;
 mod git;
 mod lists;
@@ -54,6 +55,8 @@ pub enum Bench {
     Broker,
     /// Time cages: the start of a child on every rung, a one-shot call, a connection
     Cage,
+    /// Count the questions of a day of coding, with grants and grouping and without
+    Day,
     /// Time questions to a person: until they are seen, and from their answers to the results
     Desk,
     /// Time judging a push, and `git_status` through the proxy beside git's own
@@ -74,7 +77,8 @@ pub enum Bench {
 
 /// Runs one benchmark and writes its table to `out`.
 pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
-    if cfg!(debug_assertions) {
+    // A day is counted and not timed.
+    if cfg!(debug_assertions) && !matches!(options.what, Bench::Day) {
         return run_optimised();
     }
     // A place starts the program from a directory of its own.
@@ -88,6 +92,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Audit => audit::run(out, given),
         Bench::Broker => broker::run(out, given),
         Bench::Cage => cage::run(out, given),
+        Bench::Day => day::run(out, given),
         Bench::Desk => desk::run(out, given),
         Bench::Model => model::run(out),
         Bench::Mitm => mitm::run(out, given),

@@ -4,7 +4,7 @@
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
 //! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents, and [`fuzz`] tries mutated inputs. [`provider`] is for
-//! people to try models with. [`pictures`] makes the README's pictures, [`mod@reference`] the pages of
+//! people to try models with. [`pictures`] makes the README's pictures (at a `terminal`), [`mod@reference`] the pages of
 //! docs/reference, and [`site`] a site of all documents. [`dist`] makes what people download, and
 //! [`budget`] keeps it small.
 
@@ -28,4 +28,5 @@ pub mod provider;
 pub mod reference;
 pub mod site;
 pub mod soak;
+mod terminal;
 pub mod tidy;

@@ -1,21 +1,13 @@
 //! A shell at a pseudo-terminal with an empty home, and what an emulator shows of it.
 
-#![expect(clippy::disallowed_types, reason = "a pseudo-terminal is read and written as a file")]
-
-use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::scenes::{Scene, Step};
 use super::steady::Steady;
+use crate::terminal::Terminal;
 
 /// How long a scene waits for one thing, on a busy machine too.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -66,7 +58,7 @@ pub(super) fn play(scene: &Scene, binary: &Path) -> anyhow::Result<Vec<Frame>> {
     let mut frames = Vec::new();
     for step in scene.steps {
         match step {
-            Step::Type(text) => stage.terminal.write_all(text.as_bytes())?,
+            Step::Type(text) => stage.terminal.type_in(text)?,
             Step::Expect(text) => {
                 stage.until(text, |rows| rows.iter().any(|it| it.contains(text)))?;
             }
@@ -82,26 +74,15 @@ pub(super) fn play(scene: &Scene, binary: &Path) -> anyhow::Result<Vec<Frame>> {
 }
 
 struct Stage {
-    child: Child,
-    terminal: File,
-    emulator: Arc<Mutex<vt100::Parser>>,
+    terminal: Terminal,
 }
 
 impl Stage {
     fn open(scene: &Scene, binary: &Path, home: &Path) -> anyhow::Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let terminal = openpt(flags)?;
-        grantpt(&terminal)?;
-        unlockpt(&terminal)?;
-        let size =
-            Winsize { ws_row: scene.rows, ws_col: scene.columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size)?;
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let slave = rustix::fs::open(ptsname(&terminal, Vec::new())?, flags, Mode::empty())?;
-        let stream = || anyhow::Ok(Stdio::from(slave.try_clone()?));
         let beside = binary.parent().map(|it| it.display().to_string()).unwrap_or_default();
-        let child = Command::new("setsid")
-            .args(["--ctty", "bash", "--norc", "--noprofile"])
+        let mut shell = Terminal::command("bash");
+        shell
+            .args(["--norc", "--noprofile"])
             .env_clear()
             .env("HOME", home)
             .env("PATH", format!("{beside}:/usr/local/bin:/usr/bin:/bin"))
@@ -109,76 +90,44 @@ impl Stage {
             .env("TERM", "xterm-256color")
             .env("HISTFILE", "/dev/null")
             .env("LANG", "C.UTF-8")
-            .current_dir(home)
-            .stdin(stream()?)
-            .stdout(stream()?)
-            .stderr(stream()?)
-            .spawn()?;
-        let terminal = File::from(terminal);
-        let emulator = Arc::new(Mutex::new(vt100::Parser::new(scene.rows, scene.columns, 0)));
-        let (mut reading, shown) = (terminal.try_clone()?, Arc::clone(&emulator));
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n_bytes @ 1..) = reading.read(&mut buffer) {
-                let read = buffer.get(..n_bytes).unwrap_or_default();
-                shown.lock().unwrap_or_else(PoisonError::into_inner).process(read);
-            }
-        });
-        Ok(Self { child, terminal, emulator })
+            .current_dir(home);
+        Ok(Self { terminal: Terminal::open(shell, scene.rows, scene.columns)? })
     }
 
     /// Waits until the screen is as it should be.
     fn until(&self, what: &str, is: impl Fn(&[String]) -> bool) -> anyhow::Result<()> {
         let began = Instant::now();
-        while !is(&self.rows()) {
+        while !is(&self.terminal.rows()) {
             if began.elapsed() > PATIENCE {
-                bail!("waited for {what} in vain; the screen shows:\n{}", self.rows().join("\n"));
+                let rows = self.terminal.rows().join("\n");
+                bail!("waited for {what} in vain; the screen shows:\n{rows}");
             }
-            std::thread::sleep(Duration::from_millis(20));
+            self.terminal.wait_for_change(Duration::from_millis(20));
         }
         Ok(())
     }
 
     /// Waits until the screen has stopped changing, and keeps it.
     fn frame(&self, steady: &Steady, tenths: u32) -> anyhow::Result<Frame> {
-        let (began, mut last, mut since) = (Instant::now(), self.rows(), Instant::now());
+        let (began, mut last, mut since) = (Instant::now(), self.terminal.rows(), Instant::now());
         while since.elapsed() < CALM {
             if began.elapsed() > PATIENCE {
                 bail!("the screen never stands still:\n{}", last.join("\n"));
             }
             std::thread::sleep(Duration::from_millis(20));
-            let rows: Vec<String> = self.rows().iter().map(|it| steady.apply(it)).collect();
+            let rows: Vec<String> =
+                self.terminal.rows().iter().map(|it| steady.apply(it)).collect();
             if rows != last {
                 (last, since) = (rows, Instant::now());
             }
         }
-        let emulator = self.emulator.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows: Vec<Vec<Run>> = (0..emulator.screen().size().0)
-            .map(|row| runs(emulator.screen(), row, steady))
-            .collect();
+        let mut rows: Vec<Vec<Run>> = self
+            .terminal
+            .look(|screen| (0..screen.size().0).map(|row| runs(screen, row, steady)).collect());
         while rows.last().is_some_and(Vec::is_empty) {
             rows.pop();
         }
         Ok(Frame { rows, tenths })
-    }
-
-    /// The rows of the screen as text, without empty ones at the end.
-    fn rows(&self) -> Vec<String> {
-        let emulator = self.emulator.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, columns) = emulator.screen().size();
-        let mut rows: Vec<String> =
-            emulator.screen().rows(0, columns).map(|it| it.trim_end().to_owned()).collect();
-        while rows.last().is_some_and(String::is_empty) {
-            rows.pop();
-        }
-        rows
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 
