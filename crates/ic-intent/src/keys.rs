@@ -10,6 +10,8 @@ use crate::verb::is_doubtful;
 const LINES_SHOWN: usize = 3;
 /// How many strokes of a line are looked at; a longer one was hardly typed for one call.
 const STROKES_MAX: usize = 4_000;
+/// Enter as a terminal sends it that reports all keys, without its Escape.
+const ENTER: [&str; 3] = ["[13u", "[13;1u", "[13;1:1u"];
 
 /// Some of what came from the keyboard.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -49,6 +51,11 @@ enum Stroke {
     Pasted,
     /// Another one, with its name.
     Other(String),
+}
+
+/// Returns whether Enter is among these keys.
+pub fn has_enter(bytes: &[u8]) -> bool {
+    strokes(bytes).contains(&Stroke::Enter)
 }
 
 /// Reads what was sent last; `None` if nothing was.
@@ -177,7 +184,10 @@ fn strokes(bytes: &[u8]) -> Vec<Stroke> {
             '\u{7f}' | '\u{8}' => Stroke::Backspace,
             '\u{1b}' => {
                 length = sequence(rest);
-                Stroke::Other(name(rest.get(1..length).unwrap_or_default()))
+                match rest.get(1..length).unwrap_or_default() {
+                    sequence if ENTER.contains(&sequence) => Stroke::Enter,
+                    sequence => Stroke::Other(name(sequence)),
+                }
             }
             c if c.is_control() || c == char::REPLACEMENT_CHARACTER => {
                 Stroke::Other(format!("U+{:04X}", u32::from(c)))
@@ -190,19 +200,22 @@ fn strokes(bytes: &[u8]) -> Vec<Stroke> {
 }
 
 /// Returns how long the sequence is that begins with this Escape.
+///
+/// SECURITY: no control character is a part of it: an Enter that were taken for one would send nothing, and what
+/// was said before would still count.
 fn sequence(text: &str) -> usize {
-    let mut rest = text.chars().skip(1);
-    let length = match rest.next() {
+    let rest = text.get(1..).unwrap_or_default();
+    let length = match rest.chars().next() {
         Some('[') => {
-            let inside = |c: &char| !('@'..='~').contains(c);
-            // What ends it is one byte long.
-            2 + rest.take_while(inside).map(char::len_utf8).sum::<usize>() + 1
+            let inside = rest.chars().skip(1).take_while(|c| (' '..='?').contains(c)).count();
+            let last = rest.chars().nth(1 + inside).filter(|c| ('@'..='~').contains(c));
+            1 + inside + usize::from(last.is_some())
         }
-        Some('O') => 2 + rest.next().map_or(0, char::len_utf8),
-        Some(c) => 1 + c.len_utf8(),
-        None => 1,
+        Some('O') => 1 + rest.chars().nth(1).filter(char::is_ascii_graphic).map_or(0, |_| 1),
+        Some(c) if !c.is_control() => c.len_utf8(),
+        Some(_) | None => 0,
     };
-    length.min(text.len())
+    1 + length
 }
 
 /// Names a key by what follows its Escape.

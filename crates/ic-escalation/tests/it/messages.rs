@@ -327,29 +327,27 @@ fn press(approver: &Approver, typed: &[u8]) {
 #[tokio::test(start_paused = true)]
 async fn what_a_model_puts_together_has_to_be_what_was_typed() {
     let read = ask("read /home/u/a");
-    for (typed, put_together, is_approved_by_it) in [
-        (&b"red /home/u/a\x1b[1~rea\x1b[F\r"[..], "red /home/u/a", false),
-        (b"/home/u/a\x1b[Hread \r", "read /home/u/a", false),
-        (b"read\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", true),
+    for (typed, put_together, is_message, is_approved_by_it) in [
+        (&b"read\x1b[D\x1b[C /home/u/a\r"[..], "read /home/u/a", true, true),
+        // It may be a message, and asks for nothing that is known.
+        (b"red /home/u/a\x1b[1~rea\x1b[F\r", "red /home/u/a", true, false),
+        // It may have been one, and cannot be told from these keys.
+        (b"/home/u/a\x1b[Hread \r", "read /home/u/a", false, false),
         // A lie: other words, another file, or no `do not`.
-        (b"look\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", false),
-        (b"read\x1b[D\x1b[C /home/u/b\r", "read /home/u/a", false),
-        (b"do not\x1b[D\x1b[C read /home/u/a\r", "read /home/u/a", false),
-        (b"do not @pl\r read /home/u/a\r", "read /home/u/a", false),
-        (b"don't \\\rread /home/u/a\r", "read /home/u/a", false),
-        // Nothing at all.
-        (b"read\x1b[D\x1b[C /home/u/a\r", "", false),
+        (b"look\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", false, false),
+        (b"read\x1b[D\x1b[C /home/u/b\r", "read /home/u/a", false, false),
+        (b"do not\x1b[D\x1b[C read /home/u/a\r", "read /home/u/a", false, false),
+        (b"do not @pl\r read /home/u/a\r", "read /home/u/a", false, false),
+        (b"don't \\\rread /home/u/a\r", "read /home/u/a", false, false),
+        (b"never\x1b\rread /home/u/a\r", "read /home/u/a", false, false),
     ] {
         let (root, approver) = approver(None, false, Some(Mind::Reads(put_together)));
         press(&approver, typed);
         let shown = String::from_utf8_lossy(typed);
         assert_eq!(is_approved(&approver, &read).await, is_approved_by_it, "{shown:?}");
         let file = std::fs::read_to_string(root.path().join("user-context.json"));
-        assert_eq!(
-            file.is_ok_and(|it| it.contains("\"source\":\"reconstructed\"")),
-            is_approved_by_it,
-            "{shown:?}"
-        );
+        let is_noted = file.is_ok_and(|it| it.contains("\"source\":\"reconstructed\""));
+        assert_eq!(is_noted, is_message, "{shown:?}");
     }
 }
 

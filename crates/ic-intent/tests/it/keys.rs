@@ -11,6 +11,7 @@ fn a_line_that_was_typed_from_left_to_right_is_read() {
     for (typed, text) in [
         ("read ~/a\r", "read ~/a"),
         ("first\rread ~/a\r", "read ~/a"),
+        ("first\u{1b}[13uread ~/a\u{1b}[13;1u", "read ~/a"),
         // What follows Enter is not sent yet.
         ("read ~/a\rdelete it", "read ~/a"),
         ("rad\u{7f}\u{7f}ead ~/a\r", "read ~/a"),
@@ -36,6 +37,11 @@ fn what_another_key_made_is_not_clear() {
         "read\u{17} ~/a\r",
         "read ~/a\u{1b}\r",
         "read ~/a\u{1b}[13;2ux\r",
+        // Alt and Enter, or Escape and then Enter: the bytes are the same.
+        "do not\u{1b}\rread ~/a\r",
+        "read ~/a\u{1b}[\r",
+        "read ~/a\u{1b}O\r",
+        "read ~/a\u{1b}[12\r",
         "one\ntwo\r",
         "\u{7f}read ~/a\r",
         // Enter may have taken what a list proposed, and the line goes on.
@@ -64,24 +70,27 @@ fn a_paste_is_known_as_one() {
 
 #[test]
 fn a_model_sees_keys_by_their_names_and_no_line_of_its_own() {
-    let Some(Sent::Unclear(keys)) = sent("a <Enter> b\u{1b}[D\u{7f}\u{9}\u{1b}[200>~\r") else {
+    let Some(Sent::Unclear(keys)) = sent("a <Enter> b\u{1b}[D\u{7f}\u{9}\u{1b}[200~\r") else {
         panic!("it is clear")
     };
-    assert_eq!(keys.shown(), "a <less-than>Enter> b<Left><Backspace><U+0009><Escape …>~<Enter>\n");
+    assert_eq!(
+        keys.shown(),
+        "a <less-than>Enter> b<Left><Backspace><U+0009><Escape [200~><Enter>\n"
+    );
 }
 
 #[test]
 fn nothing_is_a_message_of_keys_that_do_not_hold_its_words() {
-    let Some(Sent::Unclear(keys)) = sent("please raed\u{1b}[D ~/notes/plan.md and ~/a\r") else {
+    let Some(Sent::Unclear(keys)) = sent("please raed\u{1b}[D ~/notes/todo.md and ~/a\r") else {
         panic!("it is clear")
     };
     for (text, could_be) in [
-        ("please raed ~/notes/plan.md", true),
+        ("please raed ~/notes/todo.md", true),
         ("~/a", true),
         ("read ~/a", false),
-        ("~/a and ~/notes/plan.md", false),
-        ("~/notes/plan.md.bak", false),
-        ("raed~/notes/plan.md", false),
+        ("~/a and ~/notes/todo.md", false),
+        ("~/notes/todo.md.bak", false),
+        ("raed~/notes/todo.md", false),
     ] {
         assert_eq!(keys.could_be(text), could_be, "{text}");
     }

@@ -10,7 +10,6 @@ use crate::attached::Why;
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
-const ENTER: u8 = b'\r';
 
 impl AgentScreen<'_> {
     pub(super) fn on_typed(&mut self, bytes: &[u8]) {
@@ -25,7 +24,7 @@ impl AgentScreen<'_> {
             match piece {
                 Piece::Typed(bytes) => {
                     self.ring.push(Source::Typed, &bytes);
-                    if bytes.contains(&ENTER) {
+                    if keys::has_enter(&bytes) {
                         self.tell_what_was_sent();
                     }
                     to_agent.extend(bytes);
