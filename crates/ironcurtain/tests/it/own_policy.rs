@@ -153,10 +153,17 @@ fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
             last.split(' ').next().unwrap().parse().unwrap()
         };
         assert!(n_tested(from) < n_tested(name), "{name}");
-        // A sentence of one's own may be against them.
+        // A sentence of one's own may be against them, but for what they forbid everywhere.
         let sentence = ["allow", "filesystem", "--to", "delete", "--in", "~/Downloads"];
-        let output = changed(&place, &[&sentence[..], &["--policy", name, "--yes"]].concat());
-        assert!(!output.stdout.is_empty(), "{output:?}");
+        let words = [&sentence[..], &["--policy", name, "--yes"]].concat();
+        match from {
+            "readonly" => {
+                let output = self::policy(&place, &words);
+                assert_eq!(output.code, 1, "{output:?}");
+                assert!(output.stderr.contains("this would change nothing"), "{output:?}");
+            }
+            _ => assert!(changed(&place, &words).stdout.contains("sentence: The agent may delete")),
+        }
     }
     // The policy in force is still the built-in one.
     assert_eq!(place.run(["config", "get", "policy"]).stdout, "default\n");

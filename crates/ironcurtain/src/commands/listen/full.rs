@@ -337,7 +337,7 @@ impl Listening<'_> {
         let reach = if word == "n" { Reach::Page } else { Reach::Whole };
         let answered = self.full.banner().line_ends(reach);
         if let Which::Number(number) = which
-            && !self.full.banner().shows(number)
+            && (!self.full.banner().shows(number) || self.dashboard.hides(&[number]))
         {
             // SECURITY: nobody says yes to what did not stand there.
             self.dashboard.open(Panel::Question);

@@ -35,7 +35,7 @@ fn a_grant_is_previewed_given_and_undone() {
     let stage = listener(&rig);
     let asked = work.ask("/d/a.txt", "hello");
     stage.asked_alone(1).type_in("g").expect("Which one? 1 or 2; n for none");
-    stage.expect("write-path: exactly `/d/a.txt`").expect("until 20").type_in("1");
+    stage.expect("write-path: exactly `/d/a.txt`").expect("or the end of the session").type_in("1");
     stage.expect("Escalation approved.");
     assert_eq!(rig.summary(asked), "Approved by listener, granted");
     // A grant is in the file once the session has it; this session is only a desk.
@@ -96,8 +96,11 @@ fn another_request_is_chosen_and_panels_hide_the_question() {
     stage.expect("only \"create\"").until("a shorter list", |rows| {
         !rows.iter().any(|row| row.contains("write_file \"/d/a.txt\" ("))
     });
+    // The question is one that is listed, and stays when everything is.
+    stage.asked_alone(2);
     command(&stage, "/filter");
-    stage.asked_alone(1).type_in("n").expect("Your denial of #1").asked_alone(2);
+    stage.expect("write_file \"/d/a.txt\" (").asked_alone(2).type_in("\x1b[A").asked_alone(1);
+    stage.type_in("n").expect("Your denial of #1").asked_alone(2);
     stage.type_in("y").expect("#2 was accepted");
     assert_eq!((rig.summary(first), rig.summary(second)).1, "Approved by listener");
 }

@@ -92,8 +92,10 @@ fn a_task_a_real_client_and_a_real_agent_are_answered_in_tmux_and_vanish() {
     let mut agent = rig.place.command([&agent[..], &["Write both."]].concat()).spawn().unwrap();
     let (mut first, mut second) = (task("task-1"), client("client-1"));
     tmux.expect("3 requests wait · 3 sessions run");
-    for _ in 0..3 {
-        tmux.expect("y approve · n deny").type_in("y").expect("Escalation approved.");
+    // By their numbers: the agent asks again as soon as it has its first answer.
+    for number in 1..=3 {
+        tmux.expect(&format!("── Request #{number} ")).expect("y approve · n deny").type_in("y");
+        tmux.expect(&format!("Escalation approved. #{number} was accepted"));
     }
     assert_eq!(first.wait().unwrap().code(), Some(0));
     assert_eq!(second.wait().unwrap().code(), Some(0));
