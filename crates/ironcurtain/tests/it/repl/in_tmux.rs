@@ -226,7 +226,7 @@ fn several_questions_in_tmux() {
     #4 NAME: filesystem wants to call delete_file
       if approved, filesystem may create "/d/four"
       because: "a person decides"
-      rule: "ask"
+      rule: "ask-deleting"
       write-path (asks):
         "/d/four"
       arguments:
@@ -243,7 +243,7 @@ fn several_questions_in_tmux() {
     #4 NAME: filesystem wants to call delete_file
       if approved, filesystem may create "/d/four"
       because: "a person decides"
-      rule: "ask"
+      rule: "ask-deleting"
       write-path (asks):
         "/d/four"
       arguments:

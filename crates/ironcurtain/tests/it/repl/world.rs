@@ -54,18 +54,19 @@ pub(crate) fn document(rig: &Rig, name: &str) -> String {
 pub(crate) fn ask_four(rig: &Rig) -> PathBuf {
     let session = rig.place.sessions().pop().expect("a session");
     let id = session.file_name().unwrap().to_str().unwrap();
-    for (number, tool, path) in [
-        (1, "create_directory", "/d/src/one"),
-        (2, "create_directory", "/d/src/two"),
-        (3, "create_directory", "/d/three"),
-        (4, "delete_file", "/d/four"),
+    for (number, tool, path, rule) in [
+        (1, "create_directory", "/d/src/one", "ask"),
+        (2, "create_directory", "/d/src/two", "ask"),
+        (3, "create_directory", "/d/three", "ask"),
+        // What waits for another reason is asked about by itself.
+        (4, "delete_file", "/d/four", "ask-deleting"),
     ] {
         let escalation = format!("0000000{number}-0000-4000-8000-000000000000");
         let request = json!({
             "escalationId": escalation, "sessionId": id,
             "serverName": "filesystem", "toolName": tool, "arguments": {"path": path},
-            "reason": "a person decides", "rule": "ask", "escalatedRoles": ["write-path"],
-            "causes": [{"rule": "ask", "reason": "a person decides", "roles": ["write-path"]}],
+            "reason": "a person decides", "rule": rule, "escalatedRoles": ["write-path"],
+            "causes": [{"rule": rule, "reason": "a person decides", "roles": ["write-path"]}],
             "resolved": {"write-path": [{"path": path}]},
             "digest": ic_types::Digest::of(path.as_bytes()).to_string(),
             "createdAt": format!("2026-01-01T00:00:0{number}Z"),
