@@ -66,9 +66,14 @@ impl UserContext {
 
     /// Takes the keys of a message that code cannot read; what was said before counts no more.
     pub fn press(&self, keys: Unclear, at: Timestamp) {
+        self.forget();
+        locked(&self.state).unclear = Some((keys, at));
+    }
+
+    /// Lets what was said before count no more.
+    pub fn forget(&self) {
         let mut state = locked(&self.state);
-        let heard = std::mem::take(&mut state.heard);
-        *state = State { heard, unclear: Some((keys, at)), ..State::default() };
+        *state = State { heard: std::mem::take(&mut state.heard), ..State::default() };
         // A file that stays behind is only looked at.
         file::remove(&self.path).ok();
     }

@@ -6,8 +6,8 @@
 
 use crate::verb::is_doubtful;
 
-/// How many lines a model is shown: the last one, and those that it may go on.
-const LINES_SHOWN: usize = 3;
+/// How many lines before the last one may be its beginning; a model is shown these, too.
+const LINES_BEFORE: usize = 4;
 /// How many strokes of a line are looked at; a longer one was hardly typed for one call.
 const STROKES_MAX: usize = 4_000;
 /// Enter as a terminal sends it that reports all keys, without its Escape.
@@ -22,18 +22,15 @@ pub enum Keys {
     Pasted,
 }
 
-/// What was sent with the last Enter.
+/// What keys mean for the message of the person.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sent {
     /// A line that code can read.
-    Line {
-        /// What it says.
-        text: String,
-        /// Whether any part of it was pasted.
-        has_paste: bool,
-    },
+    Line(String),
     /// One that it cannot.
     Unclear(Unclear),
+    /// None yet; but what was said before may not be what the person means now.
+    Nothing,
 }
 
 /// Keys whose message only the program knows that they were pressed at.
@@ -53,22 +50,31 @@ enum Stroke {
     Other(String),
 }
 
-/// Returns whether Enter is among these keys.
-pub fn has_enter(bytes: &[u8]) -> bool {
-    strokes(bytes).contains(&Stroke::Enter)
+/// Reads what `new` sends, which is the end of `all`; `None` if that is a line that is still being typed.
+///
+/// SECURITY: what sends a message is the program's secret, too: Control and a letter, a key of the keypad. So
+/// whatever is no letter ends the message before, at once.
+pub fn heard(new: &Keys, all: &[Keys]) -> Option<Sent> {
+    let Keys::Typed(bytes) = new else { return Some(Sent::Nothing) };
+    let strokes = strokes(bytes);
+    let is_letter = |it: &Stroke| matches!(it, Stroke::Char(_) | Stroke::Backspace);
+    match strokes.contains(&Stroke::Enter) {
+        true => sent(all),
+        false => (!strokes.iter().all(is_letter)).then_some(Sent::Nothing),
+    }
 }
 
 /// Reads what was sent last; `None` if nothing was.
-pub fn sent(keys: &[Keys]) -> Option<Sent> {
+fn sent(keys: &[Keys]) -> Option<Sent> {
     let mut lines = lines(keys);
     // What follows the last Enter was not sent.
     lines.pop();
     let (last, before) = lines.split_last()?;
-    let is_begun = before.last().is_none_or(|it| is_surely_sent(it));
+    let is_begun = before.iter().rev().take(LINES_BEFORE).all(|it| is_surely_sent(it));
     if let Some(text) = plain(last).filter(|_| is_begun) {
-        return Some(Sent::Line { text, has_paste: last.contains(&Stroke::Pasted) });
+        return Some(Sent::Line(text));
     }
-    let from = lines.len().saturating_sub(LINES_SHOWN);
+    let from = lines.len().saturating_sub(1 + LINES_BEFORE);
     Some(Sent::Unclear(Unclear { lines: lines.split_off(from) }))
 }
 
@@ -117,11 +123,13 @@ impl Unclear {
         let mut typed = String::new();
         for stroke in self.lines.iter().flatten() {
             match stroke {
-                Stroke::Char(c) => typed.push(*c),
+                Stroke::Char(c) if c.is_ascii() => typed.push(*c),
                 Stroke::Backspace if typed.ends_with(|c| c != '\0') => drop(typed.pop()),
-                Stroke::Backspace | Stroke::Enter | Stroke::Pasted | Stroke::Other(_) => {
-                    typed.push('\0');
-                }
+                Stroke::Char(_)
+                | Stroke::Backspace
+                | Stroke::Enter
+                | Stroke::Pasted
+                | Stroke::Other(_) => typed.push('\0'),
             }
         }
         typed
@@ -152,11 +160,11 @@ fn plain(line: &[Stroke]) -> Option<String> {
     let mut text = String::new();
     for stroke in line {
         match stroke {
-            Stroke::Char(c) => text.push(*c),
+            // Of other letters nobody knows how many one Backspace removes.
+            Stroke::Char(c) if c.is_ascii() => text.push(*c),
             // With nothing before it, it removed what we do not know.
             Stroke::Backspace => drop(text.pop()?),
-            Stroke::Pasted => {}
-            Stroke::Enter | Stroke::Other(_) => return None,
+            Stroke::Char(_) | Stroke::Enter | Stroke::Pasted | Stroke::Other(_) => return None,
         }
     }
     (line.len() <= STROKES_MAX).then_some(text)
@@ -165,11 +173,11 @@ fn plain(line: &[Stroke]) -> Option<String> {
 /// Returns whether Enter surely sent a line, so that the next one is another message.
 ///
 /// SECURITY: else the next line may be the end of a sentence that begins with `do not`. Enter takes what a list
-/// proposes for `@`, `/` and the like, and goes on after a backslash.
+/// proposes for `@`, `/` and the like, goes on after a backslash, and may have gone to a question of the program.
 fn is_surely_sent(line: &[Stroke]) -> bool {
-    let proposes = |text: &String| text.contains(['@', '$', '#', '\\']) || text.starts_with('/');
-    let has_paste = line.contains(&Stroke::Pasted);
-    plain(line).is_some_and(|text| !has_paste && !proposes(&text))
+    let Some(text) = plain(line) else { return false };
+    let proposes = text.contains(['@', '$', '#', '\\']) || text.starts_with('/');
+    !proposes && !words(&text).iter().any(|it| is_doubtful(it))
 }
 
 /// Reads bytes as keys.

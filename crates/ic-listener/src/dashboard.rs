@@ -130,6 +130,14 @@ impl Dashboard {
         })
     }
 
+    /// Says why no session is listed.
+    pub fn why_no_session(&self) -> &'static str {
+        match self.sessions.is_empty() {
+            true => "No session runs.",
+            false => "The filter hides the sessions that run.",
+        }
+    }
+
     /// Returns the requests that the filter lets through.
     pub fn requests(&self) -> impl Iterator<Item = &RequestRow> {
         let number = |it: &RequestRow| format!("#{}", it.number);

@@ -140,7 +140,7 @@ impl Drawing {
         }
         let rows: Vec<Line> =
             dashboard.sessions().map(|it| panels::session(dashboard, it, scene.now)).collect();
-        self.list("Sessions", &rows, 0, "No session runs.", place);
+        self.list("Sessions", &rows, 0, dashboard.why_no_session(), place);
     }
 
     fn requests(&mut self, scene: &Scene<'_>, place: Rect) {

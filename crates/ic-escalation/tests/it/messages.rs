@@ -316,7 +316,8 @@ async fn a_message_that_nobody_typed_is_none() {
 
 /// Presses keys whose message code cannot read.
 fn press(approver: &Approver, typed: &[u8]) {
-    match keys::sent(&[Keys::Typed(typed.to_vec())]) {
+    let typed = Keys::Typed(typed.to_vec());
+    match keys::heard(&typed, std::slice::from_ref(&typed)) {
         Some(Sent::Unclear(keys)) => {
             approver.context.press(keys, Timestamp::from_unix_ms(NOW - 1000));
         }

@@ -3,7 +3,8 @@
 use ic_intent::{Keys, Sent, keys};
 
 fn sent(typed: &str) -> Option<Sent> {
-    keys::sent(&[Keys::Typed(typed.as_bytes().to_vec())])
+    let typed = Keys::Typed(typed.as_bytes().to_vec());
+    keys::heard(&typed, std::slice::from_ref(&typed))
 }
 
 #[test]
@@ -16,13 +17,11 @@ fn a_line_that_was_typed_from_left_to_right_is_read() {
         ("read ~/a\rdelete it", "read ~/a"),
         ("rad\u{7f}\u{7f}ead ~/a\r", "read ~/a"),
         ("\r\rread ~/a\r", "read ~/a"),
-        ("", ""),
+        ("read ~/a\r\r", ""),
     ] {
-        let expected =
-            (!typed.is_empty()).then(|| Sent::Line { text: text.to_owned(), has_paste: false });
-        assert_eq!(sent(typed), expected, "{typed:?}");
+        assert_eq!(sent(typed), Some(Sent::Line(text.to_owned())), "{typed:?}");
     }
-    assert_eq!(sent("read ~/a"), None, "nothing was sent");
+    assert_eq!(sent("rad\u{7f}\u{7f}ead ~/a"), None, "nothing was sent");
 }
 
 #[test]
@@ -37,35 +36,73 @@ fn what_another_key_made_is_not_clear() {
         "read\u{17} ~/a\r",
         "read ~/a\u{1b}\r",
         "read ~/a\u{1b}[13;2ux\r",
+        "one\ntwo\r",
+        "\u{7f}read ~/a\r",
         // Alt and Enter, or Escape and then Enter: the bytes are the same.
         "do not\u{1b}\rread ~/a\r",
         "read ~/a\u{1b}[\r",
         "read ~/a\u{1b}O\r",
         "read ~/a\u{1b}[12\r",
-        "one\ntwo\r",
-        "\u{7f}read ~/a\r",
-        // Enter may have taken what a list proposed, and the line goes on.
+        // One Backspace may remove all of what is seen as one letter.
+        "read ~/ae\u{301}\u{7f}\r",
+        "read ~/ab\u{2764}\u{fe0f}\u{7f}\u{7f}\r",
+        "read ~/\u{e4}\u{7f}a\r",
+        // Enter may have taken what a list proposed, or answered something, and the line goes on.
         "do not @pl\r read ~/a\r",
+        "look @pl\rb\rread ~/a\r",
         "/mo\rread ~/a\r",
-        "never \\\rread ~/a\r",
-        "do not\u{1b}[C\rread ~/a\r",
+        "go on \\\rread ~/a\r",
+        "look\u{1b}[C\rread ~/a\r",
+        "do not\rread ~/a\r",
     ] {
         assert!(matches!(sent(typed), Some(Sent::Unclear(_))), "{typed:?}: {:?}", sent(typed));
     }
 }
 
+/// A key that sends nothing that we know of may have sent it all the same.
 #[test]
-fn a_paste_is_known_as_one() {
-    let keys = |pieces: &[Option<&str>]| -> Option<Sent> {
+fn whatever_is_no_letter_ends_the_message_before() {
+    for new in [
+        "\u{1b}",
+        "\u{3}",
+        "\u{18}\u{13}",
+        "\n",
+        "\u{1b}OM",
+        "\u{1b}[57414u",
+        "\u{1b}[13;5u",
+        "\u{1b}[27;1;13~",
+        "\u{1b}[109;5u",
+        "x\t",
+        "\u{1b}[13;65u",
+    ] {
+        let all = Keys::Typed(format!("read ~/a\rstop{new}").into_bytes());
+        let new = Keys::Typed(new.as_bytes().to_vec());
+        assert_eq!(keys::heard(&new, &[all]), Some(Sent::Nothing), "{new:?}");
+    }
+    // Cut anywhere.
+    for new in ["\u{1b}[13".as_bytes(), b"\xc3", b"\xff", b"\0"] {
+        let new = Keys::Typed(new.to_vec());
+        assert_eq!(keys::heard(&new, std::slice::from_ref(&new)), Some(Sent::Nothing), "{new:?}");
+    }
+}
+
+#[test]
+fn a_paste_is_no_message_and_ends_the_one_before() {
+    let heard = |pieces: &[Option<&str>]| -> Option<Sent> {
         let piece = |it: Option<&str>| it.map_or(Keys::Pasted, |typed| Keys::Typed(typed.into()));
-        keys::sent(&pieces.iter().copied().map(piece).collect::<Vec<_>>())
+        let all: Vec<Keys> = pieces.iter().copied().map(piece).collect();
+        keys::heard(all.last()?, &all)
     };
-    let line = |text: &str, has_paste| Some(Sent::Line { text: text.to_owned(), has_paste });
-    assert_eq!(keys(&[Some("read "), None, Some("\r")]), line("read ", true));
-    assert_eq!(keys(&[Some("read a\r"), None]), line("read a", false));
-    // What was pasted into the line before may have ended in anything.
-    let unclear = keys(&[None, Some("\rread a\r")]);
-    assert!(matches!(&unclear, Some(Sent::Unclear(it)) if it.has_paste()), "{unclear:?}");
+    assert_eq!(heard(&[Some("read a\r"), None]), Some(Sent::Nothing));
+    for pieces in [
+        &[Some("read "), None, Some("\r")][..],
+        &[None, Some("read a\r")],
+        // What was pasted into the line before may have ended in anything.
+        &[None, Some("\rread a\r")],
+    ] {
+        let unclear = heard(pieces);
+        assert!(matches!(&unclear, Some(Sent::Unclear(it)) if it.has_paste()), "{unclear:?}");
+    }
 }
 
 #[test]

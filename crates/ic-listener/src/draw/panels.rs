@@ -111,7 +111,7 @@ fn sessions(dashboard: &Dashboard, now: Timestamp) -> Vec<Line> {
         let facts = format!("    policy: {policy} · models: {spent}");
         [first, Line::new(Ink::Quiet, &facts)]
     });
-    or(lines.collect(), "No session runs.")
+    or(lines.collect(), dashboard.why_no_session())
 }
 
 fn help() -> Vec<Line> {

@@ -17,7 +17,7 @@ use ic_backend::{AgentCage, CagedAtTerminal, CagedProgram};
 use ic_confine::{
     EXIT_EXCESS, EXIT_FULL, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, EXIT_TOO_MANY, TerminalSize,
 };
-use ic_escalation::{Message as Said, Sent, Source};
+use ic_escalation::{Message as Said, Sent};
 use ic_model::{AssistantBlock, Message, UserBlock};
 use ic_store::Moment;
 use ic_types::{Object, Timestamp, chain, locked};
@@ -111,11 +111,9 @@ impl AgentSession {
     pub fn note_sent(&self, sent: Sent, at: Timestamp) {
         let shared = &self.shared;
         match sent {
-            Sent::Line { text, has_paste } => {
-                let message = Said { text, source: Source::Typed, at, has_paste };
-                note(&shared.context, &shared.news, message);
-            }
+            Sent::Line(text) => note(&shared.context, &shared.news, Said::typed(text, at)),
             Sent::Unclear(keys) => shared.context.press(keys, at),
+            Sent::Nothing => shared.context.forget(),
         }
     }
 

@@ -114,7 +114,9 @@ impl Sight {
         let refused = self.refused.iter().rev().map(|it| {
             let Refused { at, session, server, tool, reason } = it;
             let reason = display::text(reason, View::Short);
-            format!("{} {session}: {server}.{tool}: {reason}", time_of_day(*at))
+            // What a cage or a door refused is no call of a tool.
+            let what = if tool.is_empty() { server.clone() } else { format!("{server}.{tool}") };
+            format!("{} {session}: {what}: {reason}", time_of_day(*at))
         });
         let of = ("call was refused in the last hour", "calls were refused in the last hour");
         lines.extend(section(of, "No call was refused in the last hour.", refused));

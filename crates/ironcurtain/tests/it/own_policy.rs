@@ -158,7 +158,7 @@ fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
         let words = [&sentence[..], &["--policy", name, "--yes"]].concat();
         match from {
             "readonly" => {
-                let output = self::policy(&place, &words);
+                let output = policy(&place, &words);
                 assert_eq!(output.code, 1, "{output:?}");
                 assert!(output.stderr.contains("this would change nothing"), "{output:?}");
             }

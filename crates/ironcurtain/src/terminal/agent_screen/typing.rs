@@ -24,13 +24,12 @@ impl AgentScreen<'_> {
             match piece {
                 Piece::Typed(bytes) => {
                     self.ring.push(Source::Typed, &bytes);
-                    if keys::has_enter(&bytes) {
-                        self.tell_what_was_sent();
-                    }
+                    self.tell_what_was_sent(&Keys::Typed(bytes.clone()));
                     to_agent.extend(bytes);
                 }
                 Piece::Pasted(bytes) => {
                     self.ring.push(Source::Pasted, &bytes);
+                    self.tell_what_was_sent(&Keys::Pasted);
                     to_agent.extend(bytes);
                 }
                 Piece::PasteBegins if modes.marks_pastes => to_agent.extend(PASTE_BEGINS),
@@ -66,13 +65,13 @@ impl AgentScreen<'_> {
         }
     }
 
-    /// Says what the last Enter sent, before the agent hears of it and can act.
-    fn tell_what_was_sent(&self) {
-        let keys = self.ring.runs().map(|(source, bytes)| match source {
+    /// Says what keys have sent, before the agent hears of them and can act.
+    fn tell_what_was_sent(&self, new: &Keys) {
+        let all = self.ring.runs().map(|(source, bytes)| match source {
             Source::Typed => Keys::Typed(bytes),
             Source::Pasted => Keys::Pasted,
         });
-        if let Some(sent) = keys::sent(&keys.collect::<Vec<_>>()) {
+        if let Some(sent) = keys::heard(new, &all.collect::<Vec<_>>()) {
             (self.sent)(sent);
         }
     }

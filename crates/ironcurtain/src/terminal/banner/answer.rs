@@ -115,9 +115,9 @@ impl Banner {
         let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else { return };
         let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
         let mut lines = match group.len() {
-            1 => vec!["This call is forwarded, and".to_owned()],
+            1 => vec!["This call is approved, and".to_owned()],
             _ => vec![format!(
-                "Call #{} is forwarded, the others as far as the grant covers them, and",
+                "Call #{} is approved, the others as far as the grant covers them, and",
                 group.first().number()
             )],
         };
@@ -135,7 +135,7 @@ impl Banner {
             }
         }
         let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
-        let keys = format!("Which one? {}; n for none", numbers.join(" or "));
+        let keys = format!("Which one? {}; n goes back", numbers.join(" or "));
         let lines = lines.into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
         self.close(place);
         self.present(Shown { wishes, ..shown_of(lines, Keys::Choice(keys), group) });

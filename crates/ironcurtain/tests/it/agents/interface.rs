@@ -237,7 +237,7 @@ fn what_was_typed_at_the_real_claude_code_answers_the_call_that_it_names() {
     place.dir("home/Documents");
     let switched = place.run(["config", "set", "autoApprove.literal", "true"]);
     assert_eq!(switched.code, 0, "{switched:?}");
-    let path = |name: &str| place.path(&format!("home/Documents/{name}")).display().to_string();
+    let path = |name: &str| place.path(format!("home/Documents/{name}")).display().to_string();
     let call = |id: &str, name: &str| {
         let input = json!({"path": path(name), "content": "by the broker"});
         agents.row.calls(id, "filesystem__write_file", input)

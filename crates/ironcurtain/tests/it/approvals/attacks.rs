@@ -79,7 +79,7 @@ fn nothing_in_a_question_drives_the_terminal_or_hides() {
     terminal.expect(&format!("#{own} work: ")).expect("more wait\n");
     terminal
         .type_in(&format!("g {own}\n"))
-        .expect("n for none (then Enter) ")
+        .expect("n goes back (then Enter) ")
         .expect("more wait\n");
     terminal.type_in("n\n").expect("nothing answered.\n");
     terminal.type_in("q\n");

@@ -230,25 +230,25 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     let before = terminal.seen.len();
-    terminal.type_in("g 1\n").expect("n for none (then Enter)\n");
+    terminal.type_in("g 1\n").expect("n goes back (then Enter)\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @"
     g 1
-    This call is forwarded, and
+    This call is approved, and
       1)  `filesystem` may call `write_file` without asking again, for
             write-path: exactly `/d/a.txt`
           until [CLOCK] UTC ([DAY]) or the end of the session
       2)  `filesystem` may call `write_file` without asking again, for
             write-path: everything in `/d/`, at any depth
           until [CLOCK] UTC ([DAY]) or the end of the session
-    Which one? 1 or 2; n for none (then Enter)
+    Which one? 1 or 2; n goes back (then Enter)
     ");
     // Not an answer to this question, and none to another.
     terminal.type_in("y 1\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     // What was typed before it was shown is no choice.
-    terminal.type_in("g 1\n1\n").expect("n for none (then Enter)\n");
+    terminal.type_in("g 1\n1\n").expect("n goes back (then Enter)\n");
     terminal.type_in("x\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     assert!(!asked.response.exists());
-    terminal.type_in("g 1\n").expect("n for none (then Enter)\n");
+    terminal.type_in("g 1\n").expect("n goes back (then Enter)\n");
     terminal.type_in("1\n").expect("Escalation approved. #1 was accepted");
     assert_eq!(rig.summary(asked), "Approved by cli, granted");
     // The terminal's own way to say that nobody is there any more.
@@ -311,7 +311,7 @@ fn an_interrupted_desk_leaves_no_seat() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     // Also in the middle of a question.
-    terminal.type_in("g 1\n").expect("n for none (then Enter)\n").type_in("\x03");
+    terminal.type_in("g 1\n").expect("n goes back (then Enter)\n").type_in("\x03");
     assert_eq!(terminal.end().code, 0);
     assert!(!is_there(&rig) && seats(&rig).is_empty());
     assert!(!asked.response.exists());

@@ -34,7 +34,7 @@ fn a_grant_is_previewed_given_and_undone() {
     let work = rig.session("work");
     let stage = listener(&rig);
     let asked = work.ask("/d/a.txt", "hello");
-    stage.asked_alone(1).type_in("g").expect("Which one? 1 or 2; n for none");
+    stage.asked_alone(1).type_in("g").expect("Which one? 1 or 2; n goes back");
     stage.expect("write-path: exactly `/d/a.txt`").expect("or the end of the session").type_in("1");
     stage.expect("Escalation approved.");
     assert_eq!(rig.summary(asked), "Approved by listener, granted");
@@ -173,7 +173,7 @@ fn a_request_is_compared_with_the_one_before() {
         .expect("\"path\" was \"/d/a.txt\"");
     stage.type_in("g").expect("would also have approved 0 of this session's last 1 other request");
     stage.expect("would also have approved 1 of this session's last 1 other request");
-    stage.expect("Which one? 1 or 2; n for none").type_in("n");
+    stage.expect("Which one? 1 or 2; n goes back").type_in("n");
     stage.asked_alone(2).type_in("n");
     assert_eq!(rig.summary(second), "Denied by listener");
 }

@@ -46,7 +46,7 @@ fn one_key_answers() {
     stage.asked().type_in("n").expect("Escalation denied.").prompt("");
     assert_eq!(read(&rig, "b.txt"), None);
     write(&stage, &rig, "c.txt");
-    stage.asked().type_in("g").expect("Which one? 1 or 2; n for none");
+    stage.asked().type_in("g").expect("Which one? 1 or 2; n goes back");
     stage.type_in("1").until("the second approval", |_| read(&rig, "c.txt").is_some());
     stage.prompt("");
     write(&stage, &rig, "c.txt");

@@ -29,7 +29,7 @@ fn the_keys_of_a_conversation_answer_at_the_desk() {
     desk.asked_alone(2).expect("· s next · q quit · 1 more wait").type_in("s").asked_alone(3);
     desk.type_in("n").expect("Escalation denied. Your denial of #3 was accepted").asked_alone(2);
     assert_eq!(rig.summary(third), "Denied by cli");
-    desk.type_in("g").expect("Which one? 1 or 2; n for none").type_in("n");
+    desk.type_in("g").expect("Which one? 1 or 2; n goes back").type_in("n");
     desk.expect("Nothing was granted, and nothing answered.").asked_alone(2);
     assert!(!second.response.exists());
     desk.type_in("q");

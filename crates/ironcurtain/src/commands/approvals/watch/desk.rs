@@ -29,7 +29,7 @@ const LINE_BYTES_MAX: usize = 256;
 /// What can be typed.
 const HELP: &str = "y approve, n deny, g approve and grant, a always, d details, o one by one, s next, q quit; then Enter";
 /// What else can be typed.
-const MORE_HELP: &str = "with a number, such as `y 3`, that request is shown first; /sessions lists the running sessions, \
+const MORE_HELP: &str = "with a number, such as `y 3` or `/approve 3`, that request is shown first; /sessions lists the running sessions, \
                          /grants the grants in force, /undo [ID] takes the newest grant back or the one that is named";
 
 /// A person at the terminal.
