@@ -221,6 +221,17 @@ fn meant(words: &[Word]) -> Vec<Word> {
     words.iter().filter(is_word).skip_while(is_comma).cloned().collect()
 }
 
+/// Returns an article without a noun: it is a name, or a part of one.
+fn lone_article(words: &[Word]) -> Option<&Word> {
+    let is_end = |it: &Word| it.is_end() || it.is_one_of(&[",", ":", "and", "or"]);
+    let mut next = words.iter().skip(1);
+    let is_lone = |it: &&Word| {
+        let next = next.next();
+        it.is_one_of(&["the", "a", "an"]) && next.is_none_or(is_end)
+    };
+    words.iter().find(is_lone)
+}
+
 /// Returns whether a sentence that is offered would be understood, without offering others for it.
 fn is_understood(offer: &str) -> bool {
     let Document { statements, faults, .. } = document::read(offer);
@@ -235,6 +246,9 @@ fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
     let all = &statement.words;
     let (before, reason) = split_reason(all);
     let words = meant(before);
+    let lone = lone_article(before).map(|it| {
+        Stuck::at(Some(it), "nothing follows this; put a name that has a blank in backticks")
+    });
     let fault = |stuck: Stuck| Fault {
         line: stuck.line,
         column: stuck.column,
@@ -242,6 +256,10 @@ fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
         problem: stuck.problem,
         offers: offer::offers(&words).into_iter().filter(|it| is_understood(it)).collect(),
     };
+    if let Some(stuck) = lone {
+        // Whatever is offered would be about another place than the one that was meant.
+        return Err(Fault { offers: Vec::new(), ..fault(stuck) });
+    }
     let understood =
         read(&words).map_err(|stuck| {
             fault(stuck.unwrap_or_else(|| {

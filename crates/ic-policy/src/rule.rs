@@ -211,7 +211,7 @@ impl Rule {
 
     /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger
     /// than containment: it denies and the directory is the user's, or it denies or escalates for a
-    /// place at the sandbox or in it. A denial that leaves the sandbox alone is only the latter.
+    /// place at the sandbox or in it. A denial that leaves the sandbox alone is neither.
     pub fn outranks(&self, sandbox: &Sandbox) -> bool {
         let is_about_it = || self.place().is_some_and(|place| place.is_within(&sandbox.path));
         match self.effect {
@@ -219,7 +219,7 @@ impl Rule {
             Effect::Escalate => is_about_it(),
             Effect::Deny => {
                 let leaves = self.paths.as_ref().is_some_and(|paths| paths.leaves_sandbox);
-                sandbox.kind.is_used_by_host() && !leaves || is_about_it()
+                !leaves && (sandbox.kind.is_used_by_host() || is_about_it())
             }
         }
     }

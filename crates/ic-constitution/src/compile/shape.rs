@@ -40,6 +40,20 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Returns the roles that it is about and that are no resources.
+    pub fn roles_beside(&self) -> impl Iterator<Item = Role> {
+        let named = match &self.condition {
+            Condition::Names(all) => all.as_slice(),
+            Condition::Nothing
+            | Condition::Within(_)
+            | Condition::Elsewhere
+            | Condition::Unsaid(_)
+            | Condition::Hosts(_) => &[],
+        };
+        let own = self.roles.iter().flatten().copied();
+        own.chain(named.iter().map(|(role, _)| *role)).filter(|role| !role.is_resource())
+    }
+
     /// Returns whether this asks about what no sentence covers.
     pub(crate) fn is_for_everything_else(&self) -> bool {
         self.roles.is_none()

@@ -15,7 +15,7 @@ pub(crate) enum Found {
 }
 
 /// Words that restrict something.
-const RESTRICTING: [&str; 48] = [
+const RESTRICTING: [&str; 49] = [
     "never",
     "not",
     "no",
@@ -64,9 +64,10 @@ const RESTRICTING: [&str; 48] = [
     "refrain",
     "untouched",
     "limited",
+    "taboo",
 ];
 /// Two words that restrict something together.
-const KEEPING_OUT: [[&str; 2]; 8] = [
+const KEEPING_OUT: [[&str; 2]; 14] = [
     ["keep", "out"],
     ["keeps", "out"],
     ["stay", "out"],
@@ -75,6 +76,12 @@ const KEEPING_OUT: [[&str; 2]; 8] = [
     ["stay", "away"],
     ["hands", "off"],
     ["off", "limits"],
+    ["off", "table"],
+    ["leave", "alone"],
+    ["leaves", "alone"],
+    ["check", "before"],
+    ["checks", "before"],
+    ["confirm", "before"],
 ];
 /// Words that are not in the table of verbs, and that people use for it.
 const DEEDS: [&str; 50] = [

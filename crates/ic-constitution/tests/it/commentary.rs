@@ -56,6 +56,10 @@ fn a_restriction_in_commentary_is_an_error_until_it_is_marked() {
         "> Nothing is to be committed.\n",
         "> Avoid writing there.\n",
         "> Hands off ~/a\n",
+        "> Check with me before you delete.\n",
+        "> Leave ~/a alone.\n",
+        "> Deleting is taboo.\n",
+        "> Deletion is off the table.\n",
     ] {
         check(text, Err("reads like a restriction"));
     }

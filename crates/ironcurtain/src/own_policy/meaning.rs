@@ -232,6 +232,5 @@ fn is_beside_places(rule: &Rule, tools: &[Tool]) -> bool {
         rule.servers.as_ref().is_none_or(|all| all.iter().any(|name| name == it.server.as_str()))
             && rule.tool.as_ref().is_none_or(|name| name == it.tool.as_str())
     };
-    let mut roles = rule.roles.iter().flatten().filter(|role| !role.is_resource());
-    roles.any(|role| tools.iter().filter(is_about).any(|it| it.roles.contains(role)))
+    rule.roles_beside().any(|role| tools.iter().filter(is_about).any(|it| it.roles.contains(&role)))
 }
