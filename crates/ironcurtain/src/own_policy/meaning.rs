@@ -27,7 +27,8 @@ pub(crate) fn notes(made: &Made, loaded: &Loaded) -> Vec<String> {
     let sentences = &made.constitution.sentences;
     let tools = english::tools(loaded);
     let known: BTreeSet<usize> = made.compiled.notes.iter().map(|it| it.line).collect();
-    let mut notes: Vec<(usize, String)> = Vec::new();
+    // A line can hold several sentences.
+    let mut notes: Vec<(usize, &str, String)> = Vec::new();
     for (at, sentence) in sentences.iter().enumerate() {
         let mut odd = Vec::new();
         odd.extend(contradiction(sentence, sentences.get(..at).unwrap_or_default()));
@@ -35,17 +36,16 @@ pub(crate) fn notes(made: &Made, loaded: &Loaded) -> Vec<String> {
         odd.extend(nothing_to_allow(sentence, &tools));
         odd.extend(places(sentence, loaded));
         odd.extend(lists(sentence, made));
-        notes.extend(odd.into_iter().map(|problem| (sentence.line, problem)));
+        let text = sentence.text.as_str();
+        notes.extend(odd.into_iter().map(|problem| (sentence.line, text, problem)));
     }
-    let said: BTreeSet<usize> = notes.iter().map(|(line, _)| *line).chain(known).collect();
-    notes.extend(idle(made, loaded).into_iter().filter(|(line, _)| !said.contains(line)));
-    notes.sort_by_key(|(line, _)| *line);
-    let text = |line: usize| {
-        let sentence = sentences.iter().find(|it| it.line == line);
-        sentence.map_or("", |it| it.text.as_str()).to_owned()
-    };
-    let shown = |(line, problem): (usize, String)| {
-        visible_line(&format!("line {line}: `{}`: {problem}", text(line)))
+    let said: BTreeSet<usize> = notes.iter().map(|(line, ..)| *line).chain(known).collect();
+    let problem = "has no effect: no call that a known tool can make is decided by it";
+    let idle = idle(made, loaded).into_iter().filter(|(line, _)| !said.contains(line));
+    notes.extend(idle.map(|(line, text)| (line, text, problem.to_owned())));
+    notes.sort_by_key(|(line, ..)| *line);
+    let shown = |(line, text, problem): (usize, &str, String)| {
+        visible_line(&format!("line {line}: `{text}`: {problem}"))
     };
     notes.into_iter().map(shown).collect()
 }
@@ -210,20 +210,20 @@ fn lists(sentence: &Sentence, made: &Made) -> Vec<String> {
     .collect()
 }
 
-/// Returns the lines of sentences of which no rule decides about any call.
-fn idle(made: &Made, loaded: &Loaded) -> Vec<(usize, String)> {
+/// Returns the sentences, with their lines, of which no rule decides about any call.
+fn idle<'a>(made: &'a Made, loaded: &Loaded) -> Vec<(usize, &'a str)> {
     let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
     let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
         return Vec::new();
     };
     let deciding: BTreeSet<String> = lines.iter().map(|it| it.outcome.by.name(policy)).collect();
     let rules = || made.compiled.rules.iter();
-    let all: BTreeSet<usize> = rules().filter_map(|it| it.line).collect();
+    let sentence = |it: &'a Rule| Some((it.line?, it.principle.as_str()));
+    let all: BTreeSet<(usize, &str)> = rules().filter_map(sentence).collect();
     let tools = english::tools(loaded);
     let counts = |it: &&Rule| deciding.contains(&it.name) || is_beside_places(it, &tools);
-    let used: BTreeSet<usize> = rules().filter(counts).filter_map(|it| it.line).collect();
-    let problem = "has no effect: no call that a known tool can make is decided by it";
-    all.difference(&used).map(|line| (*line, problem.to_owned())).collect()
+    let used: BTreeSet<(usize, &str)> = rules().filter(counts).filter_map(sentence).collect();
+    all.difference(&used).copied().collect()
 }
 
 /// Returns whether a rule is about what a known tool is told beside its places, of which the table has no calls.

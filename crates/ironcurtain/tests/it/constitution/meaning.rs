@@ -55,6 +55,35 @@ fn errors_of_meaning_are_told_with_line_and_words() {
 }
 
 #[test]
+fn a_note_names_its_sentence_where_a_line_holds_several() {
+    let place = place();
+    place.dir("home/a");
+    fs::write(
+        place.path("one.md"),
+        "The agent may read and write files in ~/a.\n\nThe agent may delete files in ~/a. Ask before writing files in ~/a.\n",
+    )
+    .unwrap();
+    let made = place.run(["compile-policy", "--constitution", "one.md", "--output", "made"]);
+    let note = "line 3: `Ask before writing files in ~/a`: contradicts line 1";
+    assert!(made.stderr.contains(note), "{made:?}");
+}
+
+/// A rule about a branch decides about what a tool is told beside its files.
+#[test]
+fn a_sentence_about_branches_has_an_effect() {
+    let place = place();
+    place.dir("home/code");
+    fs::write(
+        place.path("branches.md"),
+        "The agent may read, write and commit in ~/code.\nThe agent must never name branches called main.\n",
+    )
+    .unwrap();
+    let made = place.run(["compile-policy", "--constitution", "branches.md", "--output", "made"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(!made.stderr.contains("has no effect"), "{made:?}");
+}
+
+#[test]
 fn a_policy_does_not_get_the_name_of_a_built_in_one() {
     let place = place();
     fs::write(place.path("mine.md"), "The agent may read files in ~/notes.\n").unwrap();
