@@ -155,6 +155,14 @@ impl fmt::Display for Sentence {
 }
 
 impl Sentence {
+    /// Returns the servers and tools that it names.
+    pub fn named(&self) -> &[With] {
+        match &self.deed {
+            Deed::Use(uses) => uses,
+            Deed::Verbs(_) | Deed::UseWithoutResources | Deed::EverythingElse => &self.with,
+        }
+    }
+
     fn end(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             Some(reason) => write!(f, " because {reason}."),

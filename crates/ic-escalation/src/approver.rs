@@ -44,7 +44,7 @@ pub trait IntentJudge: fmt::Debug + Send + Sync {
     /// Judges; whoever gives up waiting drops it.
     fn judge<'a>(&'a self, intent: &'a Intent, cancel: &'a CancellationToken) -> Judging<'a>;
 
-    /// Puts together the last message of these keys; whoever gives up waiting drops it.
+    /// Puts together the last message of these keys; dropping it gives up waiting.
     fn read<'a>(&'a self, keys: &'a Unclear, cancel: &'a CancellationToken) -> Reading<'a>;
 }
 

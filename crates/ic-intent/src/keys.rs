@@ -52,8 +52,8 @@ enum Stroke {
 
 /// Reads what `new` sends, which is the end of `all`; `None` if that is a line that is still being typed.
 ///
-/// SECURITY: what sends a message is the program's secret, too: Control and a letter, a key of the keypad. So
-/// whatever is no letter ends the message before, at once.
+/// SECURITY: only the program knows which other keys send a message: Control and a letter, a key of the keypad.
+/// So every key that is not a letter ends the earlier message at once.
 pub fn heard(new: &Keys, all: &[Keys]) -> Option<Sent> {
     let Keys::Typed(bytes) = new else { return Some(Sent::Nothing) };
     let strokes = strokes(bytes);
@@ -84,7 +84,7 @@ impl Unclear {
         self.lines.iter().any(|it| it.contains(&Stroke::Pasted))
     }
 
-    /// Writes the keys for whoever puts the message together.
+    /// Writes the keys for the model that puts the message together.
     pub fn shown(&self) -> String {
         let mut shown = String::new();
         for line in &self.lines {
@@ -105,35 +105,40 @@ impl Unclear {
 
     /// Returns whether `text` can be what these keys came to.
     ///
-    /// SECURITY: whoever put it together may lie. Each word was typed as it stands, and in this order, and no
-    /// word that turns a request around was left out.
+    /// SECURITY: the model that put it together may lie. It says no more than how many of the last lines are the
+    /// message: every word of these was typed as it stands, by itself, in this order, and none is left out. A
+    /// word that turns a request around must not stand in any other line.
     pub fn could_be(&self, text: &str) -> bool {
-        let typed = self.typed();
-        let mut rest = typed.as_str();
-        for word in text.split_whitespace() {
-            let Some(at) = rest.find(word) else { return false };
-            rest = rest.get(at + word.len()..).unwrap_or_default();
-        }
-        let said = words(text);
-        words(&typed).iter().all(|it| !is_doubtful(it) || said.contains(it))
+        let said: Vec<&str> = text.split_whitespace().collect();
+        let lines: Vec<String> = self.lines.iter().map(|it| typed(it)).collect();
+        let is_key = |word: &str| word.chars().all(|c| c == '\0');
+        let is_from = |first: usize| {
+            let words = lines.iter().skip(first).flat_map(|it| it.split_whitespace());
+            words.filter(|it| !is_key(it)).eq(said.iter().copied())
+        };
+        let heard = words(text);
+        let all = lines.iter().flat_map(|it| words(it));
+        (0..lines.len()).any(is_from)
+            && all.into_iter().all(|it| !is_doubtful(&it) || heard.contains(&it))
     }
+}
 
-    /// Returns what was typed, as far as Backspace alone changed it; another key is a break.
-    fn typed(&self) -> String {
-        let mut typed = String::new();
-        for stroke in self.lines.iter().flatten() {
-            match stroke {
-                Stroke::Char(c) if c.is_ascii() => typed.push(*c),
-                Stroke::Backspace if typed.ends_with(|c| c != '\0') => drop(typed.pop()),
-                Stroke::Char(_)
-                | Stroke::Backspace
-                | Stroke::Enter
-                | Stroke::Pasted
-                | Stroke::Other(_) => typed.push('\0'),
-            }
+/// Returns what was typed in a line as far as Backspace alone changed it; any other key is a NUL, which is a part of
+/// the word beside it: only the program knows where that was put.
+fn typed(line: &[Stroke]) -> String {
+    let mut typed = String::new();
+    for stroke in line {
+        match stroke {
+            Stroke::Char(c) if c.is_ascii() => typed.push(*c),
+            Stroke::Backspace if typed.ends_with(|c| c != '\0') => drop(typed.pop()),
+            Stroke::Char(_)
+            | Stroke::Backspace
+            | Stroke::Enter
+            | Stroke::Pasted
+            | Stroke::Other(_) => typed.push('\0'),
         }
-        typed
     }
+    typed
 }
 
 /// Cuts keys into lines; the last one has no Enter behind it.

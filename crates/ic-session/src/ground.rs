@@ -306,7 +306,7 @@ impl Opening<'_> {
     }
 }
 
-/// Begins with nothing said; the file at `path` shows no key of ours.
+/// Starts without a message; the file at `path` never shows a key of ours.
 fn nothing_said(path: PathBuf, redactor: &Arc<Redactor>) -> Result<Arc<UserContext>, FileError> {
     let redactor = Arc::clone(redactor);
     Ok(Arc::new(UserContext::open(path, move |text| redactor.mask_own_keys(text))?))

@@ -19,17 +19,10 @@ pub(super) fn check(sentences: &[Sentence], tools: &[Tool]) -> Result<(), Faults
     let faults: Vec<Fault> = sentences
         .iter()
         .filter(restricts)
-        .flat_map(|sentence| named(sentence).iter().map(move |with| (sentence, with)))
+        .flat_map(|sentence| sentence.named().iter().map(move |with| (sentence, with)))
         .filter_map(|(sentence, with)| fault(sentence, with, tools))
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Faults(faults)) }
-}
-
-fn named(sentence: &Sentence) -> &[With] {
-    match &sentence.deed {
-        Deed::Use(uses) => uses,
-        Deed::Verbs(_) | Deed::UseWithoutResources | Deed::EverythingElse => &sentence.with,
-    }
 }
 
 fn fault(sentence: &Sentence, with: &With, tools: &[Tool]) -> Option<Fault> {

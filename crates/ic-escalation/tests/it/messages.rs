@@ -329,14 +329,15 @@ fn press(approver: &Approver, typed: &[u8]) {
 async fn what_a_model_puts_together_has_to_be_what_was_typed() {
     let read = ask("read /home/u/a");
     for (typed, put_together, is_message, is_approved_by_it) in [
-        (&b"read\x1b[D\x1b[C /home/u/a\r"[..], "read /home/u/a", true, true),
+        (&b"read \x1b[D\x1b[C /home/u/a\r"[..], "read /home/u/a", true, true),
         // It may be a message, and asks for nothing that is known.
-        (b"red /home/u/a\x1b[1~rea\x1b[F\r", "red /home/u/a", true, false),
+        (b"red /home/u/a \x1b[1~\x1b[F\r", "red /home/u/a", true, false),
         // It may have been one, and cannot be told from these keys.
         (b"/home/u/a\x1b[Hread \r", "read /home/u/a", false, false),
         // A lie: other words, another file, or no `do not`.
         (b"look\x1b[D\x1b[C /home/u/a\r", "read /home/u/a", false, false),
-        (b"read\x1b[D\x1b[C /home/u/b\r", "read /home/u/a", false, false),
+        (b"read \x1b[D\x1b[C /home/u/b\r", "read /home/u/a", false, false),
+        (b"read \x1b[D\x1b[C /home/u/a.txt\r", "read /home/u/a", false, false),
         (b"do not\x1b[D\x1b[C read /home/u/a\r", "read /home/u/a", false, false),
         (b"do not @pl\r read /home/u/a\r", "read /home/u/a", false, false),
         (b"don't \\\rread /home/u/a\r", "read /home/u/a", false, false),

@@ -118,17 +118,26 @@ fn a_model_sees_keys_by_their_names_and_no_line_of_its_own() {
 
 #[test]
 fn nothing_is_a_message_of_keys_that_do_not_hold_its_words() {
-    let Some(Sent::Unclear(keys)) = sent("please raed\u{1b}[D ~/notes/todo.md and ~/a\r") else {
-        panic!("it is clear")
-    };
-    for (text, could_be) in [
-        ("please raed ~/notes/todo.md", true),
-        ("~/a", true),
-        ("read ~/a", false),
-        ("~/a and ~/notes/todo.md", false),
-        ("~/notes/todo.md.bak", false),
-        ("raed~/notes/todo.md", false),
+    for (typed, text, could_be) in [
+        ("read \u{1b}[D\u{1b}[C ~/todo.md\r", "read ~/todo.md", true),
+        ("look @pl\r at ~/todo.md\r", "look @pl at ~/todo.md", true),
+        ("look @pl\rread ~/todo.md\r", "read ~/todo.md", true),
+        // Less than a word, more than a word, another order, or a word less.
+        ("read \t ~/todo.md.bak\r", "read ~/todo.md", false),
+        ("read \t ~/todo.md\r", "read ~/todo.md.bak", false),
+        ("unread \t ~/todo.md\r", "read ~/todo.md", false),
+        ("~/todo.md \t read\r", "read ~/todo.md", false),
+        ("read \t ~/todo.md carefully\r", "read ~/todo.md", false),
+        // What another key stands beside may have been put anywhere.
+        ("read ~/todo.md\u{1b}[F.bak\r", "read ~/todo.md", false),
+        ("read ~/todo.md \u{1b}[D.bak\r", "read ~/todo.md", false),
+        ("read ~/t\u{e4}\u{7f}odo.md\r", "read ~/todo.md", false),
+        // Lines are not one word, and none of them takes anything back.
+        ("do not\rread \t ~/todo.md\r", "read ~/todo.md", false),
+        ("look @a\rread ~/\rtodo.md\r", "read ~/todo.md", false),
+        ("do not @pl\rread ~/todo.md\r", "read ~/todo.md", false),
     ] {
-        assert_eq!(keys.could_be(text), could_be, "{text}");
+        let Some(Sent::Unclear(keys)) = sent(typed) else { panic!("it is clear: {typed:?}") };
+        assert_eq!(keys.could_be(text), could_be, "{typed:?}: {text}");
     }
 }

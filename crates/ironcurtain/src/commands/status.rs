@@ -114,7 +114,7 @@ impl Sight {
         let refused = self.refused.iter().rev().map(|it| {
             let Refused { at, session, server, tool, reason } = it;
             let reason = display::text(reason, View::Short);
-            // What a cage or a door refused is no call of a tool.
+            // A refusal by a cage or a door is not about a tool.
             let what = if tool.is_empty() { server.clone() } else { format!("{server}.{tool}") };
             format!("{} {session}: {what}: {reason}", time_of_day(*at))
         });

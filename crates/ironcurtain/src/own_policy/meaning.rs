@@ -81,17 +81,10 @@ fn shares_place(one: &Place, other: &Place) -> bool {
     }
 }
 
-fn named(sentence: &Sentence) -> &[With] {
-    match &sentence.deed {
-        Deed::Use(uses) => uses,
-        Deed::Verbs(_) | Deed::UseWithoutResources | Deed::EverythingElse => &sentence.with,
-    }
-}
-
 /// Says which servers and tools there are not.
 fn unknown_names(sentence: &Sentence, tools: &[Tool], loaded: &Loaded) -> Vec<String> {
     let mut odd = Vec::new();
-    for With { server, tool } in named(sentence) {
+    for With { server, tool } in sentence.named() {
         let is_server = loaded.servers.get(server.as_str()).is_some();
         let is_tool = |it: &Tool| it.server == *server && Some(&it.tool) == tool.as_ref();
         if !is_server {
@@ -161,7 +154,7 @@ fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
                 }
             }
             Directory::Sandbox(_) => {
-                let far = named(sentence).iter().filter(|it| {
+                let far = sentence.named().iter().filter(|it| {
                     let config = loaded.servers.get(it.server.as_str());
                     config.is_some_and(|(_, it)| matches!(it.start, Start::Url(_)))
                 });

@@ -41,7 +41,7 @@ impl World {
         let host = HttpsHost::start(&place, &remotes, "not-used", "");
         let certificate = host.certificate.display();
         place.write("home/.gitconfig", format!("[http]\n\tsslCAInfo = {certificate}\n"));
-        let repository = place.dir("home/work/ledger");
+        let repository = place.dir("home/code/ledger");
         clone(&place, &repository, &remote, &host.url("open", "ledger.git"));
         push_as_colleague(&place, &remote);
         place.write("home/notes/today.md", format!("# Today\n\n{}\n", NOTES[0]));
@@ -81,7 +81,7 @@ fn clone(place: &Place, repository: &Path, remote: &Path, url: &str) {
     let remote = remote.display().to_string();
     git(repository, &["clone", "-q", &remote, "."]);
     let write = |name: &str, text: &str| {
-        place.write(format!("home/work/ledger/{name}"), text);
+        place.write(format!("home/code/ledger/{name}"), text);
     };
     write(
         "package.json",

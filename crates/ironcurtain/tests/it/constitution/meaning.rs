@@ -83,6 +83,31 @@ fn a_sentence_about_branches_has_an_effect() {
     assert!(!made.stderr.contains("has no effect"), "{made:?}");
 }
 
+/// What *may anywhere else* leaves to a sentence about another server stays free in a workspace, as it was before.
+#[test]
+fn a_may_anywhere_else_closes_nothing_in_a_workspace() {
+    let place = place();
+    place.dir("home/a/b");
+    fs::write(
+        place.path("else.md"),
+        "The agent must never read files in ~/a/b with mail.\nThe agent may read files anywhere else.\n",
+    )
+    .unwrap();
+    let made = place.run(["compile-policy", "--constitution", "else.md", "--output", "made"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let check = |rest: &[&str]| {
+        let call = ["filesystem", "read_file", r#"{"path":"~/a/b/x"}"#];
+        let words = [&["policy", "check", "--policy", "made"][..], &call, rest].concat();
+        place.run(words).stdout.lines().take(2).collect::<Vec<_>>().join(" ")
+    };
+    for workspace in ["home/a", "home/a/b"] {
+        let said = check(&["--sandbox", place.path(workspace).to_str().unwrap(), "--workspace"]);
+        assert_eq!(said, "filesystem.read_file: allow   rule: structural-sandbox-allow");
+    }
+    let outside = check(&[]);
+    assert!(outside.starts_with("filesystem.read_file: deny"), "{outside}");
+}
+
 #[test]
 fn a_policy_does_not_get_the_name_of_a_built_in_one() {
     let place = place();
