@@ -211,13 +211,14 @@ fn no_key_answers_what_the_filter_hides() {
 fn nothing_between_the_members_of_a_group_is_skipped() {
     let rig = Rig::new();
     let work = rig.session("work");
-    let stage = listener(&rig);
     let _waiting = [
         work.ask("/d/a.txt", "x"),
         work.ask_tool("create_directory", &json!({"path": "/d/b"})),
         work.ask("/d/c.txt", "x"),
         work.ask_stranger("write_file", &json!({"path": "/d/e"})),
     ];
+    // All wait before anybody looks: a question that is shown alone takes in no later one.
+    let stage = listener(&rig);
     stage.expect("4 requests wait").expect("▸ #1 work");
     stage.type_in("\x1b[B").asked_alone(2).type_in("\x1b[B").asked_alone(4);
     stage.type_in("\x1b[A").asked_alone(2).type_in("\x1b[A").expect("2 requests, from #");

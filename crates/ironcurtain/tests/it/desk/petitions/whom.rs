@@ -154,6 +154,8 @@ fn a_server_of_which_nothing_is_trusted_asks_nobody() {
     proxy.request("tools/list", &json!({}));
     let later = json!({"later": [sampling(&json!("q"), "x")], "wait": 1});
     let first = proxy.ask_call("asker__script", &later);
+    // The first must have come before the tool changes: a call of a changed tool is refused.
+    until("the first has come", || world.received().iter().any(|it| it["method"] == "tools/call"));
     let other = proxy.ask_call("asker__script", &json!({"change": true, "wait": 1}));
     proxy.notification("notifications/tools/list_changed", "");
     let take_back = |proxy: &mut Proxy, id: &str| {
