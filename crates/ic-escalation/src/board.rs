@@ -7,8 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ic_home::{FileError, file};
+use ic_home::FileError;
+use ic_home::file::{self, Stamp};
 use ic_policy::{DecidedBy, Decision};
 use ic_types::{Digest, EscalationId, Json, Object, SessionName, Timestamp};
 
@@ -24,6 +26,10 @@ use crate::response::{self, RESPONSE_BYTES_MAX, Response, Written};
 pub struct Board {
     numbers: HashMap<EscalationId, u64>,
     n_given: u64,
+    /// What was read before, so that a thousand questions are not read anew because one is answered.
+    ///
+    /// SECURITY: only for showing. Whether a file is still what was read is looked at when it is answered.
+    read: HashMap<PathBuf, (Stamp, Pending)>,
 }
 
 /// What waits.
@@ -41,7 +47,7 @@ pub struct Pending {
     number: u64,
     session: SessionName,
     directory: PathBuf,
-    request: Request,
+    request: Arc<Request>,
     /// Of the very bytes that were read.
     bytes_digest: Digest,
 }
@@ -96,10 +102,12 @@ impl Board {
     pub fn look(&mut self, sessions: &[SessionEntry], now: Timestamp) -> Waiters {
         let mut found = Waiters::default();
         for session in sessions {
-            if let Err(error) = look_at(session, now, &mut found) {
+            if let Err(error) = self.look_at(session, now, &mut found) {
                 found.unreadable.push(error.into());
             }
         }
+        let paths: HashSet<PathBuf> = found.pending.iter().map(Pending::path).collect();
+        self.read.retain(|path, _| paths.contains(path));
         found.pending.sort_by(|a, b| a.order().cmp(&b.order()));
         let waiting: HashSet<_> = found.pending.iter().map(|it| &it.request.escalation).collect();
         self.numbers.retain(|id, _| waiting.contains(id));
@@ -119,31 +127,61 @@ impl Board {
         found
     }
 
+    fn look_at(
+        &mut self,
+        session: &SessionEntry,
+        now: Timestamp,
+        found: &mut Waiters,
+    ) -> Result<(), FileError> {
+        let names = file::names(&session.escalation_dir)?.unwrap_or_default();
+        let answered: HashSet<EscalationId> =
+            names.iter().filter_map(|it| response::id(it)).collect();
+        for id in names.iter().filter_map(|it| request::id(it)) {
+            if answered.contains(&id) {
+                continue;
+            }
+            match self.read(session, &id) {
+                Ok(Some(it)) if now <= it.request.expires_at => found.pending.push(it),
+                Ok(_) => {}
+                Err(error) => found.unreadable.push(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a question, unless it is the file that was read before; `None` if it is not there.
+    fn read(
+        &mut self,
+        session: &SessionEntry,
+        id: &EscalationId,
+    ) -> Result<Option<Pending>, RequestError> {
+        let directory = &session.escalation_dir;
+        // Before it is read: what is written in between is another file the next time.
+        let Some(stamp) = request::stamp(directory, id)? else { return Ok(None) };
+        let path = request::path(directory, id);
+        if let Some((of, pending)) = self.read.get(&path)
+            && *of == stamp
+            && pending.request.session == session.session
+        {
+            return Ok(Some(pending.clone()));
+        }
+        let Some(it) = request::find(directory, id, &session.session)? else { return Ok(None) };
+        let pending = Pending {
+            number: 0,
+            session: session.name.clone(),
+            directory: directory.clone(),
+            request: Arc::new(it.request),
+            bytes_digest: it.bytes_digest,
+        };
+        self.read.insert(path, (stamp, pending.clone()));
+        Ok(Some(pending))
+    }
+
     /// Finds how the question `id` of one of `sessions` ended, as long as something is left of it.
     pub fn ending(sessions: &[SessionEntry], id: &EscalationId) -> Option<Ending> {
         let endings = sessions.iter().map(|session| Ending::of(&session.escalation_dir, id));
         endings.into_iter().find(|ending| *ending != Ending::Gone)
     }
-}
-
-fn look_at(session: &SessionEntry, now: Timestamp, found: &mut Waiters) -> Result<(), FileError> {
-    let directory = &session.escalation_dir;
-    let names = file::names(directory)?.unwrap_or_default();
-    let answered: HashSet<EscalationId> = names.iter().filter_map(|it| response::id(it)).collect();
-    for id in names.iter().filter_map(|it| request::id(it)).filter(|it| !answered.contains(it)) {
-        match request::find(directory, &id, &session.session) {
-            Ok(Some(it)) if now <= it.request.expires_at => found.pending.push(Pending {
-                number: 0,
-                session: session.name.clone(),
-                directory: directory.clone(),
-                request: it.request,
-                bytes_digest: it.bytes_digest,
-            }),
-            Ok(_) => {}
-            Err(error) => found.unreadable.push(error),
-        }
-    }
-    Ok(())
 }
 
 // === impl Pending ===
@@ -157,6 +195,15 @@ impl Pending {
     /// Returns the question.
     pub fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// Returns whether both are the same question, word by word.
+    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.request, &other.request) || self.request == other.request
+    }
+
+    fn path(&self) -> PathBuf {
+        request::path(&self.directory, &self.request.escalation)
     }
 
     /// Returns what people call the session that asks.
@@ -320,10 +367,23 @@ mod tests {
             number: 1,
             session: "work".parse().unwrap(),
             directory: directory.to_owned(),
-            request: Request::parse(text.as_bytes(), &id, &session).unwrap(),
+            request: Arc::new(Request::parse(text.as_bytes(), &id, &session).unwrap()),
             bytes_digest: Digest::of(text.as_bytes()),
         };
         (pending, text)
+    }
+
+    /// Returns a session whose questions are in `directory`.
+    fn session(directory: &Path) -> SessionEntry {
+        SessionEntry {
+            session: "s".parse().unwrap(),
+            name: "work".parse().unwrap(),
+            kind: "proxy".to_owned(),
+            label: "x".to_owned(),
+            escalation_dir: directory.to_owned(),
+            started_at: Timestamp::from_unix_ms(0),
+            process: ic_home::Process::this().unwrap(),
+        }
     }
 
     /// The question is withdrawn after we looked whether it is still there, and before we wrote.
@@ -382,15 +442,7 @@ mod tests {
             )
             .unwrap();
         }
-        let sessions = [SessionEntry {
-            session: "s".parse().unwrap(),
-            name: "work".parse().unwrap(),
-            kind: "proxy".to_owned(),
-            label: "x".to_owned(),
-            escalation_dir: root.path().to_owned(),
-            started_at: Timestamp::from_unix_ms(0),
-            process: ic_home::Process::this().unwrap(),
-        }];
+        let sessions = [session(root.path())];
         let now = Timestamp::from_unix_ms(1_800_000_000_000);
         let numbers = |board: &mut Board| {
             let found = board.look(&sessions, now);
@@ -401,5 +453,32 @@ mod tests {
         assert_eq!(numbers(&mut board), [7, 8, 9, 3]);
         assert_eq!(numbers(&mut board), [7, 8, 9, 3]);
         assert_eq!(numbers(&mut Board::default()), [7, 8, 9, 3]);
+    }
+
+    /// What is as it was is not read again; what was written anew is, even where it is as long as before.
+    #[test]
+    fn a_question_that_is_written_anew_is_read_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let (_, text) = pending(root.path());
+        let file = root.path().join("request-e.json");
+        let put = |text: &str| file::replace_unsynced(&file, text.as_bytes()).unwrap();
+        put(&text);
+        let sessions = [session(root.path())];
+        let now: Timestamp = "2026-11-15T00:04:00Z".parse().unwrap();
+        let mut board = Board::default();
+        let mut look = || board.look(&sessions, now).pending;
+        let first = look();
+        assert!(Arc::ptr_eq(&first[0].request, &look()[0].request), "read once");
+        put(&text.replace(r#""toolName":"t""#, r#""toolName":"u""#));
+        let second = look();
+        assert_eq!(second[0].request.tool.as_str(), "u");
+        assert_ne!(second[0].bytes_digest, first[0].bytes_digest);
+        assert!(!second[0].asks_the_same_as(&first[0]));
+        let approved = first[0].answer(&Reply::Approve(None), DecidedBy::Cli, now).unwrap();
+        assert_eq!(approved.receipt, Receipt::Changed);
+        file::remove(&file).unwrap();
+        assert!(look().is_empty());
+        put(&text);
+        assert_eq!(look()[0].request.tool.as_str(), "t");
     }
 }

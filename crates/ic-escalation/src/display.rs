@@ -305,7 +305,8 @@ fn deadline(expires_at: Timestamp, now: Timestamp) -> String {
     let remaining = remaining(expires_at, now);
     let written = expires_at.to_string();
     match written.split_once('T').and_then(|(_, time)| time.get(..8)) {
-        Some(clock) if now < expires_at => format!("{remaining} (at {clock} UTC)"),
+        // It may stand there for minutes, so the moment comes first.
+        Some(clock) if now < expires_at => format!("at {clock} UTC ({remaining} when shown)"),
         Some(_) | None => remaining,
     }
 }

@@ -3,6 +3,7 @@
 //! An entry holds the process that made it, with its start time, so that a process that was given
 //! the same number later is not taken for the session. No question is looked at here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ic_home::{FileError, Home, Lock, Process, file};
@@ -58,6 +59,8 @@ pub struct Live {
     pub sessions: Vec<SessionEntry>,
     /// Entries that cannot be read; they are left as they are.
     pub unreadable: Vec<RegistryError>,
+    /// The names of all entries, as they stood there.
+    names: Vec<OsString>,
 }
 
 /// An entry that cannot be used.
@@ -92,8 +95,8 @@ impl Registry {
 
     /// Returns the sessions that run; entries of those that do not are removed.
     pub fn live(&self) -> Result<Live, FileError> {
-        let mut live = Live::default();
-        for name in file::names(self.home.registry())?.unwrap_or_default() {
+        let mut live = Live { names: self.names()?, ..Live::default() };
+        for name in &live.names {
             let id = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
             let Some(id) = id.and_then(|id| id.parse::<SessionId>().ok()) else { continue };
             match self.look(&id) {
@@ -104,6 +107,25 @@ impl Registry {
         }
         live.sessions.sort_by(|a, b| (a.started_at, &a.session).cmp(&(b.started_at, &b.session)));
         Ok(live)
+    }
+
+    /// Returns whether nobody has come or gone since `live` was found; cheaper than looking anew.
+    ///
+    /// An entry that was written anew under its name is not noticed here; a watch on the registry is.
+    pub fn is_still(&self, live: &Live) -> Result<bool, FileError> {
+        if self.names()? != live.names {
+            return Ok(false);
+        }
+        for session in &live.sessions {
+            if !session.process.is_running()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn names(&self) -> Result<Vec<OsString>, FileError> {
+        Ok(file::names(self.home.registry())?.unwrap_or_default())
     }
 
     /// Returns the entry of a session, if that runs.

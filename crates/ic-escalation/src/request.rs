@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use ic_home::{FileError, file};
+use ic_home::FileError;
+use ic_home::file::{self, Stamp};
 use ic_policy::{Cause, Escalation, Ticket};
 use ic_types::{
     Digest, EscalationId, Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp,
@@ -310,6 +311,19 @@ fn roles(fields: &mut Fields, key: &'static str) -> Result<Vec<Role>, DocumentFa
     texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(|_| wrong)
 }
 
+/// Returns what tells one version of the question's file from another; `None` if it is not there.
+pub(crate) fn stamp(
+    directory: &Path,
+    escalation: &EscalationId,
+) -> Result<Option<Stamp>, FileError> {
+    file::stamp(path(directory, escalation))
+}
+
+/// Returns where the question's file is.
+pub(crate) fn path(directory: &Path, escalation: &EscalationId) -> PathBuf {
+    directory.join(name(escalation))
+}
+
 /// Returns the name of a question's file.
 pub(crate) fn name(escalation: &EscalationId) -> String {
     format!("{PREFIX}{escalation}{SUFFIX}")
@@ -326,7 +340,7 @@ pub(crate) fn find(
     escalation: &EscalationId,
     session: &SessionId,
 ) -> Result<Option<FoundRequest>, RequestError> {
-    let path = directory.join(name(escalation));
+    let path = path(directory, escalation);
     let Some(bytes) = file::read_own(&path, REQUEST_BYTES_MAX as u64)? else { return Ok(None) };
     match Request::parse(&bytes, escalation, session) {
         Ok(request) => Ok(Some(FoundRequest { request, bytes_digest: Digest::of(&bytes) })),
@@ -348,6 +362,6 @@ pub(crate) fn bytes_digest(
     directory: &Path,
     escalation: &EscalationId,
 ) -> Result<Option<Digest>, FileError> {
-    let bytes = file::read_own(directory.join(name(escalation)), REQUEST_BYTES_MAX as u64)?;
+    let bytes = file::read_own(path(directory, escalation), REQUEST_BYTES_MAX as u64)?;
     Ok(bytes.as_deref().map(Digest::of))
 }

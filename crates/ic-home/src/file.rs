@@ -31,7 +31,7 @@ use rustix::io::Errno;
 pub use age::changed;
 pub use error::{Doing, FileError};
 pub use head::{Head, read_head};
-pub use many::{Stamp, Stamps, move_to, remove_tree, stamps, stamps_during};
+pub use many::{Stamp, Stamps, move_to, remove_tree, stamp, stamps, stamps_during};
 
 use crate::temporary;
 

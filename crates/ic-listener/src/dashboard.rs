@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use ic_terminal::{Editor, Ink, Key, Mouse};
+use ic_types::Timestamp;
 
 use crate::command::Command;
 use crate::draw::{Drawing, Spot};
@@ -144,6 +145,12 @@ impl Dashboard {
         self.requests.iter().filter(move |it| {
             self.filter.is_empty() || self.passes(&[&number(it), &it.session, &it.summary])
         })
+    }
+
+    /// Returns until when the first of `numbers` can be answered.
+    pub fn expires_first(&self, numbers: &[u64]) -> Option<Timestamp> {
+        let standing = self.requests.iter().filter(|it| numbers.contains(&it.number));
+        standing.map(|it| it.expires_at).min()
     }
 
     /// Returns whether the filter lets through none of the requests that stand there as a question.

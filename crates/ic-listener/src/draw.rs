@@ -75,6 +75,9 @@ pub enum Spot {
 
 /// Draws a scene on a screen of that size; `places` says what stands where.
 pub fn draw(scene: &Scene<'_>, places: &Places) -> Drawing {
+    let (n_sessions, n_requests) =
+        (scene.dashboard.sessions().count(), scene.dashboard.requests().count());
+    let places = &places.shared_by(n_sessions, n_requests);
     let mut drawing = Drawing {
         cells: Buffer::empty(places.screen),
         cursor: None,
@@ -196,6 +199,11 @@ impl Drawing {
                 [number] => format!("Request #{number}"),
                 [first, ..] => format!("{} requests, from #{first}", numbers.len()),
             };
+            // What the question itself says about that was true when it was shown.
+            let title = match scene.dashboard.expires_first(numbers) {
+                Some(at) => format!("{title} · time left: {}", countdown(at, scene.now)),
+                None => title,
+            };
             self.put(places.title, 0, &heading(&title, places.title.width));
             match numbers.is_empty() {
                 true => self.rows(places.main, &panels::idle(scene.dashboard, columns)),
@@ -208,7 +216,7 @@ impl Drawing {
             return;
         }
         let (title, lines) = panels::of(panel, scene);
-        let mark = Span::new(Ink::Plain, "    ");
+        let mark = Span::new(Ink::Plain, panels::mark(panel, columns));
         let rows: Vec<Line> = lines.iter().flat_map(|line| line.fold(columns, &mark)).collect();
         let room = usize::from(places.main.height);
         let from = scroll.min(rows.len().saturating_sub(room));

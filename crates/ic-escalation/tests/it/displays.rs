@@ -55,7 +55,7 @@ fn a_question_is_shown_with_all_that_matters() {
         +++ b
         -old\u{1b}[2J
         +new
-      expires: in 4 min 59 s (at 00:04:59 UTC)
+      expires: at 00:04:59 UTC (in 4 min 59 s when shown)
     "#);
 }
 
@@ -128,7 +128,7 @@ fn everything_that_asks_is_shown() {
       delete-path (asks):
         "/d/a" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
       arguments:
-      expires: in 4 min 59 s (at 00:04:59 UTC)
+      expires: at 00:04:59 UTC (in 4 min 59 s when shown)
     "#);
     // As many as there may be: none is cut.
     let mut request = request(&ask);

@@ -86,6 +86,33 @@ fn what_is_no_entry_is_said_and_left() {
     assert!(home.registry().join("session-bad.json").exists());
 }
 
+/// Whoever has looked need not look again as long as nobody comes, goes or dies.
+#[test]
+fn it_is_known_whether_anybody_came_or_went() {
+    let (_root, home) = home();
+    let registry = Registry::of(&home);
+    let first = registry.register(&entry("a", 1)).unwrap();
+    let live = registry.live().unwrap();
+    assert!(registry.is_still(&live).unwrap());
+    let second = registry.register(&entry("b", 2)).unwrap();
+    assert!(!registry.is_still(&live).unwrap(), "somebody came");
+    let live = registry.live().unwrap();
+    drop(first);
+    assert!(!registry.is_still(&live).unwrap(), "somebody went");
+    drop(second);
+    // One whose process dies leaves its entry.
+    let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn();
+    let child = child.as_mut().unwrap();
+    let process = Process::find(child.id()).unwrap().unwrap();
+    std::mem::forget(registry.register(&SessionEntry { process, ..entry("c", 3) }).unwrap());
+    let live = registry.live().unwrap();
+    assert!(registry.is_still(&live).unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!registry.is_still(&live).unwrap(), "somebody died");
+    assert!(registry.live().unwrap().sessions.is_empty());
+}
+
 /// Whoever sweeps must not take the entry of a session that was begun again meanwhile.
 #[test]
 fn a_session_that_is_begun_again_stays_listed() {

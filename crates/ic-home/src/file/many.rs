@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Doing, FileError, open_directory, read_names};
@@ -58,6 +58,16 @@ struct Looking<'a> {
     next: AtomicUsize,
 }
 
+/// Returns the stamp of what is at `path`, a link not followed; `None` if nothing is there.
+pub fn stamp(path: impl AsRef<Path>) -> Result<Option<Stamp>, FileError> {
+    let path = path.as_ref();
+    match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(Stamp::of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(FileError::system(Doing::Read, path, errno)),
+    }
+}
+
 /// Returns the directories in the directory `path` of ours, by name, and the stamp of the file called
 /// `name` in each; `None` where there is none.
 pub fn stamps(path: impl AsRef<Path>, name: &str) -> Result<Stamps, FileError> {
@@ -96,6 +106,17 @@ pub fn stamps_during<T>(
     (seen.map(|seen| looking.put_together(seen)), done)
 }
 
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+        #[expect(clippy::useless_conversion, reason = "its type depends on the system")]
+        let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+        let changed_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+        Self { inode: stat.st_ino, changed_ns, bytes }
+    }
+}
+
 impl Looking<'_> {
     /// Finds the directories, and begins to look.
     fn begin(&self, path: &Path) -> Result<Vec<(usize, Vec<Seen>)>, FileError> {
@@ -129,14 +150,7 @@ impl Looking<'_> {
         place.extend_from_slice(self.file.as_bytes());
         let at = OsStr::from_bytes(place);
         match rustix::fs::statat(&self.directory, at, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-                #[expect(clippy::useless_conversion, reason = "its type depends on the system")]
-                let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
-                let changed_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
-                let bytes = u64::try_from(stat.st_size).unwrap_or(0);
-                Seen::File(Stamp { inode: stat.st_ino, changed_ns, bytes })
-            }
+            Ok(stat) => Seen::File(Stamp::of(&stat)),
             Err(Errno::NOTDIR) => Seen::NoDirectory,
             // What cannot be looked at is not there for us, and keeps nobody from the others.
             Err(_) => Seen::Nothing,

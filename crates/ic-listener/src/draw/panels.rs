@@ -29,6 +29,9 @@ const KEYS: [(&str, &str); 14] = [
     ),
 ];
 
+/// As wide as what stands before the meaning of a key in the help.
+const HELP_MARK: &str = "                 ";
+
 /// Returns the heading of a panel, and its lines.
 pub(super) fn of(panel: Panel, scene: &Scene<'_>) -> (&'static str, Vec<Line>) {
     let Scene { dashboard, now, .. } = scene;
@@ -45,6 +48,15 @@ pub(super) fn of(panel: Panel, scene: &Scene<'_>) -> (&'static str, Vec<Line>) {
             ("Grants (/undo takes the first one back)", or(rows, "No grant is in force."))
         }
         Panel::Help => ("Help", help()),
+    }
+}
+
+/// Returns what stands before the further rows of a line that is too long.
+pub(super) fn mark(panel: Panel, columns: usize) -> &'static str {
+    match panel {
+        // Below what is said of a key, if that leaves room to say it.
+        Panel::Help if 2 * HELP_MARK.len() < columns => HELP_MARK,
+        Panel::Question | Panel::Sessions | Panel::History | Panel::Grants | Panel::Help => "    ",
     }
 }
 

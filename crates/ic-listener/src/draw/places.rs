@@ -92,6 +92,30 @@ impl Places {
         }
     }
 
+    /// Moves the border between sessions and requests, so that neither has blank rows while some of the other
+    /// are hidden. The room of everything else stays.
+    pub fn shared_by(&self, n_sessions: usize, n_requests: usize) -> Self {
+        let (sessions, requests) = (self.sessions, self.requests);
+        if sessions.height < 2 {
+            // All of them stand in one row.
+            return *self;
+        }
+        // A heading, and one row that says so where there is nothing.
+        let wanted = |n: usize| u16::try_from(n.max(1)).unwrap_or(u16::MAX).saturating_add(1);
+        let (for_sessions, for_requests) = (wanted(n_sessions), wanted(n_requests));
+        let spare = |has: u16, wants: u16| has.saturating_sub(wants);
+        let lacks = |has: u16, wants: u16| wants.saturating_sub(has);
+        let more = lacks(sessions.height, for_sessions).min(spare(requests.height, for_requests));
+        let less = lacks(requests.height, for_requests).min(spare(sessions.height, for_sessions));
+        let height = sessions.height + more - less;
+        let below = requests.height + less - more;
+        Self {
+            sessions: Rect { height, ..sessions },
+            requests: Rect { y: sessions.y + height, height: below, ..requests },
+            ..*self
+        }
+    }
+
     /// Returns how wide the question is on a screen of that size, whatever its keys.
     pub fn main_columns(size: Size) -> usize {
         usize::from(Self::of(size, 1).main.width)
@@ -120,7 +144,17 @@ mod tests {
 
     #[track_caller]
     fn check(size: Size, keys: usize) {
-        let it = Places::of(size, keys);
+        let usual = Places::of(size, keys);
+        for (n_sessions, n_requests) in [(0, 0), (3, 1), (1, 50), (50, 0), (50, 1_000)] {
+            let shared = usual.shared_by(n_sessions, n_requests);
+            let lists = |it: &Places| it.sessions.height + it.requests.height;
+            assert_eq!(lists(&shared), lists(&usual), "{size:?} {keys}");
+            check_parts(size, keys, shared);
+        }
+    }
+
+    #[track_caller]
+    fn check_parts(size: Size, keys: usize, it: Places) {
         let parts =
             [it.header, it.sessions, it.requests, it.history, it.title, it.main, it.keys, it.line];
         for (at, part) in parts.iter().enumerate() {
@@ -130,6 +164,25 @@ mod tests {
             for other in parts.iter().take(at) {
                 assert!(part.intersection(*other).is_empty(), "{size:?} {keys}: {at} in {it:?}");
             }
+        }
+    }
+
+    /// Rows that one list does not need are the other's, and never more than those.
+    #[test]
+    fn no_list_hides_what_a_blank_row_could_show() {
+        let usual = Places::of(Size { columns: 100, rows: 30 }, 2);
+        assert_eq!((usual.sessions.height, usual.requests.height), (3, 6));
+        for ((n_sessions, n_requests), heights) in [
+            ((2, 5), (3, 6)),
+            ((4, 1), (5, 4)),
+            ((9, 1), (7, 2)),
+            ((9, 0), (7, 2)),
+            ((1, 50), (2, 7)),
+            ((50, 50), (3, 6)),
+        ] {
+            let shared = usual.shared_by(n_sessions, n_requests);
+            assert_eq!((shared.sessions.height, shared.requests.height), heights);
+            assert_eq!((shared.title, shared.main), (usual.title, usual.main));
         }
     }
 

@@ -133,7 +133,7 @@ impl Banner {
     /// Takes note of which questions wait, after news of them were missed.
     pub(crate) fn recheck(&mut self, place: &mut Place<'_>) {
         let pending = place.questions.pending();
-        let is_pending = |it: &Pending| pending.iter().any(|other| it.request() == other.request());
+        let is_pending = |it: &Pending| pending.iter().any(|other| it.asks_the_same_as(other));
         if self.shown.as_ref().is_some_and(|it| !it.group.all().all(is_pending)) {
             self.close(place);
             place.stage.say(Tone::Quiet, "The request was answered, has changed, or is over.");

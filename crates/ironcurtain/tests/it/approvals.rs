@@ -100,7 +100,7 @@ fn a_question_is_shown_with_everything_that_matters() {
         -two
         +2
          three
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
       grants: `--grant file` or `--grant directory`
     --- exit 0
@@ -116,7 +116,7 @@ fn a_question_is_shown_with_everything_that_matters() {
       arguments:
         "path": "/d/new.txt"
         "content": "beginxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" … 848 of 1008 characters not shown … "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxend"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
       shortened: `ironcurtain approvals show [ID] --full` shows all of it
       grants: `--grant file` or `--grant directory`
@@ -228,7 +228,7 @@ fn a_person_approves_at_the_terminal() {
       arguments:
         "path": "/d/a.txt"
         "content": "hello"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
 
     If you approve, this one call is forwarded as it is shown.
@@ -273,7 +273,7 @@ fn a_person_denies_at_the_terminal() {
       arguments:
         "path": "/d/a.txt"
         "content": "hello"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
 
     If you deny it, the call is not forwarded, and the agent is told so.
@@ -337,7 +337,7 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
       arguments:
         "path": "/d/a.txt"
         "content": "a"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
 
     If you approve, this one call is forwarded as it is shown.

@@ -127,7 +127,7 @@ fn what_a_person_sees() {
       arguments:
         "path": "[ROOT]/home/Documents/a.txt"
         "content": "text"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
     y approve · n deny · g approve and grant · a always (then Enter)
     y

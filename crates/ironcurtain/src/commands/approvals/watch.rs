@@ -5,6 +5,9 @@
 //!       (woken by the system, and every 500 ms)             Desk: what was typed ─▶ Pending::answer
 //! ```
 //!
+//! Where the system announces everything that is written, the passing of time leaves little to look at: which
+//! sessions run, and now and then everything all the same.
+//!
 //! With `--desk` the user counts as present until it ends, however it ends.
 
 pub(crate) mod desk;
@@ -15,9 +18,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ic_escalation::display::View;
-use ic_escalation::{Board, Ending, Pending, Presence, Registry, SessionEntry};
+use ic_escalation::{Board, Ending, Live, Pending, Presence, Registry, SessionEntry};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_policy::DecidedBy;
 use ic_types::{EscalationId, Json, Object};
@@ -36,6 +40,9 @@ use crate::screen::{Screen, visible};
 use crate::signals::stop_on_signals;
 use crate::terminal::{Console, Paint, Tty};
 
+/// How long nothing need be looked at if the system announces whatever is written. Nobody announces a request
+/// that goes without an answer, as when somebody tidies up.
+const SURE_FOR: Duration = Duration::from_secs(5);
 /// How many complaints are remembered, so that each is made once.
 const COMPLAINTS_MAX: usize = 1000;
 
@@ -72,6 +79,8 @@ pub(crate) struct Watcher {
     pub(crate) n_changes: u64,
     /// The sessions that run, in the order in which they began.
     pub(crate) sessions: Vec<SessionEntry>,
+    /// The same, with what is there besides; and when everything was looked at.
+    live: Option<(Live, Instant)>,
     /// Whether sessions that come and go are told, too.
     tells_sessions: bool,
     /// The names in each directory when it was last looked at.
@@ -227,6 +236,7 @@ impl Watcher {
             shown: BTreeMap::new(),
             n_changes: 0,
             sessions: Vec::new(),
+            live: None,
             tells_sessions: false,
             names: Vec::new(),
             complaints: HashSet::new(),
@@ -247,6 +257,11 @@ impl Watcher {
         ears: &mut Ears,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
+        let now = SystemClock.now();
+        let has_expired = self.shown.values().any(|it| it.request().expires_at < now);
+        if !is_changed && !has_expired && ears.hear_all() && self.is_sure()? {
+            return Ok(());
+        }
         let live = self.registry.live()?;
         // Before anything is read, so that nothing is written unseen in between.
         ears.follow(live.sessions.iter().map(|session| &session.escalation_dir));
@@ -255,13 +270,12 @@ impl Watcher {
         }
         self.tell_sessions(&live.sessions, screen)?;
         self.sessions.clone_from(&live.sessions);
-        let now = SystemClock.now();
-        let is_over = |it: &Pending| it.request().expires_at < now;
+        self.live = Some((live, Instant::now()));
         // Reading every question twice a second would be work for nothing.
-        if !self.has_new_names(&live.sessions) && !is_changed && !self.shown.values().any(is_over) {
+        if !self.has_new_names() && !is_changed && !has_expired {
             return Ok(());
         }
-        let waiters = self.board.look(&live.sessions, now);
+        let waiters = self.board.look(&self.sessions, now);
         for error in &waiters.unreadable {
             self.complain(chain(error), screen);
         }
@@ -285,7 +299,7 @@ impl Watcher {
     fn on_pending(&mut self, pending: Pending, screen: &mut Screen) -> Result<(), Failure> {
         let id = &pending.request().escalation;
         let before = self.shown.get(id);
-        if before.is_some_and(|it| it.request() == pending.request()) {
+        if before.is_some_and(|it| it.asks_the_same_as(&pending)) {
             return Ok(());
         }
         match self.format {
@@ -374,15 +388,23 @@ impl Watcher {
         Ok(())
     }
 
+    /// Returns whether what was seen last is all there is, if nothing was announced since.
+    fn is_sure(&self) -> Result<bool, Failure> {
+        match &self.live {
+            Some((live, at)) if at.elapsed() < SURE_FOR => Ok(self.registry.is_still(live)?),
+            Some(_) | None => Ok(false),
+        }
+    }
+
     /// Returns whether other files are there than when this was last asked.
-    fn has_new_names(&mut self, sessions: &[SessionEntry]) -> bool {
+    fn has_new_names(&mut self) -> bool {
         let names = |session: &SessionEntry| {
             let directory = session.escalation_dir.clone();
             // What cannot be listed is complained about when it is read.
             let names = file::names(&directory).ok().flatten().unwrap_or_default();
             (directory, names)
         };
-        let names: Vec<_> = sessions.iter().map(names).collect();
+        let names: Vec<_> = self.sessions.iter().map(names).collect();
         let is_new = names != self.names;
         self.names = names;
         is_new

@@ -37,7 +37,7 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
       arguments:
         "path": "/d/a.txt"
         "content": "hello"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
 
     If you approve, this call is forwarded as it is shown, and

@@ -110,7 +110,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/a.txt"
         "content": "hello"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
     #1 work: approved (listener)
     #2 play: filesystem wants to call write_file
@@ -122,7 +122,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/b.txt"
         "content": "there"
-      expires: in [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] s when shown)
       id: [ID]
     #2 play: expired: no answer in time
     #3 work: filesystem wants to call write_file
@@ -134,7 +134,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/c.txt"
         "content": "more"
-      expires: in [N] min [N] s (at [CLOCK] UTC)
+      expires: at [CLOCK] UTC (in [N] min [N] s when shown)
       id: [ID]
     #3 work: withdrawn by the session
     "#);

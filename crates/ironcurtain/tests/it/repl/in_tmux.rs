@@ -204,7 +204,7 @@ fn several_questions_in_tmux() {
         "/d/src/one"
       arguments:
         "path": "/d/src/one"
-      expires: in TIME
+      expires: at TIME
       id: 00000001-0000-4000-8000-000000000000
     and 2 calls like it, 3 files under "/d/":
     #2 NAME
@@ -231,7 +231,7 @@ fn several_questions_in_tmux() {
         "/d/four"
       arguments:
         "path": "/d/four"
-      expires: in TIME
+      expires: at TIME
       id: 00000004-0000-4000-8000-000000000000
     y approve · n deny
     >
@@ -248,7 +248,7 @@ fn several_questions_in_tmux() {
         "/d/four"
       arguments:
         "path": "/d/four"
-      expires: in TIME
+      expires: at TIME
       id: 00000004-0000-4000-8000-000000000000
     Escalation denied.
     >
@@ -299,8 +299,8 @@ fn screen(rig: &Rig, tmux: &Tmux) -> String {
         .iter()
         .rposition(|row| row.starts_with("Approval request:") || row.contains("need approval;"))
         .unwrap();
-    let shown = rows[from..].iter().map(|row| match row.split_once("expires: in") {
-        Some((before, _)) => format!("{before}expires: in TIME"),
+    let shown = rows[from..].iter().map(|row| match row.split_once("expires: at") {
+        Some((before, _)) => format!("{before}expires: at TIME"),
         None => row.replace(&format!("built-in-{name}"), "NAME"),
     });
     shown.collect::<Vec<_>>().join("\n")

@@ -20,6 +20,8 @@ const POLL_MIN: Duration = Duration::from_millis(5);
 pub(crate) struct Ears {
     registry: PathBuf,
     watches: HashMap<PathBuf, DirectoryWatch>,
+    /// How many there should be.
+    n_wanted: usize,
     terminal: Option<OwnedFd>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) struct Heard {
 impl Ears {
     /// Listens to the registry, and to the terminal if there is one.
     pub(crate) fn on(registry: PathBuf, terminal: Option<OwnedFd>) -> Self {
-        let mut ears = Self { registry, watches: HashMap::new(), terminal };
+        let mut ears = Self { registry, watches: HashMap::new(), n_wanted: 0, terminal };
         ears.follow([]);
         ears
     }
@@ -45,6 +47,7 @@ impl Ears {
         let wanted: HashSet<PathBuf> =
             directories.into_iter().cloned().chain([self.registry.clone()]).collect();
         self.watches.retain(|directory, _| wanted.contains(directory));
+        self.n_wanted = wanted.len();
         for directory in wanted {
             if self.watches.contains_key(&directory) {
                 continue;
@@ -54,6 +57,11 @@ impl Ears {
                 self.watches.insert(directory, watch);
             }
         }
+    }
+
+    /// Returns whether the system announces all that is written where we listen.
+    pub(crate) fn hear_all(&self) -> bool {
+        self.n_wanted == self.watches.len()
     }
 
     /// Waits until something happens, or for a while, which may be shorter than usual.
