@@ -57,7 +57,7 @@ pub struct DirectoryWatch {
 /// What happened in a directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Changes {
-    /// The names of files that were written to the end or moved there.
+    /// The names of files that were written to the end, moved there, moved away or removed.
     pub names: Vec<OsString>,
     /// Whether more happened than is named here, or the directory is not watched any more.
     pub lost: bool,
@@ -72,6 +72,8 @@ impl DirectoryWatch {
         // Not when a file is made: it may still be empty then.
         let flags = inotify::WatchFlags::CLOSE_WRITE
             | inotify::WatchFlags::MOVED_TO
+            | inotify::WatchFlags::MOVED_FROM
+            | inotify::WatchFlags::DELETE
             | inotify::WatchFlags::DELETE_SELF
             | inotify::WatchFlags::MOVE_SELF
             | inotify::WatchFlags::ONLYDIR

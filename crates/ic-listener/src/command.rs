@@ -53,6 +53,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// Returns whether it answers a request.
+    pub fn answers(&self) -> bool {
+        matches!(self, Self::Approve(_) | Self::Grant(_) | Self::Deny(_))
+    }
+
     /// Reads a line; fails with what is said to the person.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = line.trim();

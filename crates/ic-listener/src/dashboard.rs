@@ -153,10 +153,12 @@ impl Dashboard {
         standing.map(|it| it.expires_at).min()
     }
 
-    /// Returns whether the filter lets through none of the requests that stand there as a question.
+    /// Returns whether the filter hides any of the requests that stand there as a question.
+    ///
+    /// What is left of them then is another question.
     pub fn hides(&self, standing: &[u64]) -> bool {
-        let is_listed = || self.requests().any(|it| standing.contains(&it.number));
-        !self.filter.is_empty() && !standing.is_empty() && !is_listed()
+        let is_listed = |number: &u64| self.requests().any(|it| it.number == *number);
+        !self.filter.is_empty() && !standing.iter().all(is_listed)
     }
 
     /// Returns whether the question that stands there is seen; only then do keys answer it.
@@ -240,7 +242,7 @@ impl Dashboard {
             _ => {}
         }
         if self.typing.is_some() {
-            return self.type_in(key);
+            return self.type_in(key, is_alone);
         }
         match key {
             Key::Char('/') => {
@@ -270,9 +272,12 @@ impl Dashboard {
         Act::Draw
     }
 
-    fn type_in(&mut self, key: &Key) -> Act {
+    fn type_in(&mut self, key: &Key, is_alone: bool) -> Act {
         let Some(typing) = &mut self.typing else { return Act::Draw };
         match key {
+            // SECURITY: what comes in one piece was pasted, whatever the terminal says of it. The line stands
+            // there, and Enter by itself does it.
+            Key::Enter if !is_alone && typing.answers() => {}
             Key::Enter => {
                 let (line, listed) = (typing.editor.text(), std::mem::take(&mut typing.listed));
                 self.typing = None;
@@ -336,6 +341,13 @@ impl Dashboard {
         let Some((at, _)) = place else { return numbers.first().copied() };
         let next = if is_down { at.checked_add(1) } else { at.checked_sub(1) };
         next.and_then(|it| numbers.get(it)).copied()
+    }
+}
+
+impl Typing {
+    /// Returns whether the line is a command that answers a request.
+    fn answers(&self) -> bool {
+        Command::parse(&self.editor.text()).is_ok_and(|it| it.answers())
     }
 }
 

@@ -86,11 +86,41 @@ fn is_listed_beyond<'a>(components: impl IntoIterator<Item = &'a OsStr>, n_outer
         let below = components.get(start..).unwrap_or_default();
         let is_found = match is_package {
             true => below.first().is_some_and(|first| is_same(first, GIT_DIRECTORY)),
-            false => LISTED_NAMES.iter().any(|name| name.covers(below)) || is_beside(below),
+            false => is_named(below) || is_beside(below),
         };
         is_package |= n_outer <= start && below.first().is_some_and(|it| is_packages(it));
         is_found || is_of_repository(below)
     })
+}
+
+/// By length, the first letters of the first components of all listed names, a bit for each, in small letters.
+///
+/// Every name of every path is looked at, and next to none is listed.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "it is worked out when the program is built, and a name that does not fit is an error then"
+)]
+const FIRST_LETTERS: [u128; FIRST_BYTES_MAX] = {
+    let mut letters = [0; FIRST_BYTES_MAX];
+    let mut at = 0;
+    while at < LISTED_NAMES.len() {
+        let first = LISTED_NAMES[at].components[0].as_bytes();
+        letters[first.len()] |= 1 << first[0].to_ascii_lowercase();
+        at += 1;
+    }
+    letters
+};
+/// No listed name is as long.
+const FIRST_BYTES_MAX: usize = 48;
+
+/// Returns whether what is left of a path is one of the listed names, or as far beneath one as it reaches.
+fn is_named(below: &[&OsStr]) -> bool {
+    let may_begin = |name: &&OsStr| {
+        let name = name.as_encoded_bytes();
+        let letters = FIRST_LETTERS.get(name.len()).copied().unwrap_or(0);
+        name.first().is_some_and(|it| it.is_ascii() && letters >> it.to_ascii_lowercase() & 1 == 1)
+    };
+    below.first().is_some_and(may_begin) && LISTED_NAMES.iter().any(|name| name.covers(below))
 }
 
 /// Returns whether a directory of this name holds packages or builds.

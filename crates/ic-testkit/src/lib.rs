@@ -1,10 +1,11 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! a model, a provider and a web server that follow scripts, random agents that attack the user's git,
+//! a model, a provider and a web server that follow scripts, rows of real agents, random agents that attack the user's git,
 //! the pages of docs/reference as they should be, and the recorded vectors and hostile inputs, where they
 //! lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
+pub mod agents;
 pub mod attack;
 pub mod caller;
 pub mod client;

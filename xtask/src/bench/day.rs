@@ -2,7 +2,7 @@
 //! answered one by one, and with grants and grouping.
 //!
 //! ```text
-//! script ─▶ play ─▶ the proxy, or the built-in agent ─▶ question ─▶ the desk, at a terminal ─▶ person
+//! script ─▶ play ─▶ proxy, built-in or real agent ─▶ question ─▶ the desk, at a terminal ─▶ person
 //!             └───▶ count: questions seen, beside the log and what is in the repository
 //! ```
 //!

@@ -59,10 +59,16 @@ struct Looking<'a> {
 }
 
 /// Returns the stamp of what is at `path`, a link not followed; `None` if nothing is there.
+///
+/// It was changed when the system says so: whoever writes a file can put back the time of its content, and
+/// not this one.
 pub fn stamp(path: impl AsRef<Path>) -> Result<Option<Stamp>, FileError> {
     let path = path.as_ref();
     match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(Stamp::of(&stat))),
+        Ok(stat) => {
+            let changed_ns = nanoseconds(stat.st_ctime, stat.st_ctime_nsec);
+            Ok(Some(Stamp { changed_ns, ..Stamp::of(&stat) }))
+        }
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(FileError::system(Doing::Read, path, errno)),
     }
@@ -106,12 +112,15 @@ pub fn stamps_during<T>(
     (seen.map(|seen| looking.put_together(seen)), done)
 }
 
+/// Puts a time together, whose types depend on the system.
+fn nanoseconds(seconds: i64, nanoseconds: impl TryInto<u64>) -> u64 {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.try_into().unwrap_or(0))
+}
+
 impl Stamp {
     fn of(stat: &Stat) -> Self {
-        let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-        #[expect(clippy::useless_conversion, reason = "its type depends on the system")]
-        let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
-        let changed_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        let changed_ns = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
         let bytes = u64::try_from(stat.st_size).unwrap_or(0);
         Self { inode: stat.st_ino, changed_ns, bytes }
     }

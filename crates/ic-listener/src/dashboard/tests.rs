@@ -213,3 +213,40 @@ fn a_mouse_chooses_and_scrolls_and_does_nothing_else() {
     assert_eq!(dashboard.press(&Key::Mouse(Mouse::Press, (7, 5)), true, &[5]), Act::Draw);
     assert_eq!(dashboard.typed().map(Editor::text).as_deref(), Some("/"));
 }
+
+/// A line that comes in one piece is a paste where the terminal does not say so; the person's Enter does it.
+#[test]
+fn a_command_that_came_in_one_piece_answers_nothing() {
+    for (line, command) in [
+        ("/approve", Command::Approve(Which::Shown)),
+        ("/approve 3", Command::Approve(Which::Number(3))),
+        ("/approve+", Command::Grant(Which::Shown)),
+        ("/deny all", Command::Deny(Which::All)),
+    ] {
+        let mut dashboard = dashboard([3]);
+        for c in line.chars() {
+            dashboard.press(&Key::Char(c), false, &[]);
+        }
+        assert_eq!(dashboard.press(&Key::Enter, false, &[]), Act::Draw, "{line}");
+        assert!(dashboard.typed().is_some_and(|it| it.text() == line), "it stands there: {line}");
+        let done = dashboard.press(&Key::Enter, true, &[]);
+        assert_eq!(done, Act::Do(command, vec![3]));
+    }
+    // What answers nothing is done.
+    let mut dashboard = dashboard([3]);
+    for c in "/history".chars() {
+        dashboard.press(&Key::Char(c), false, &[]);
+    }
+    assert_eq!(dashboard.press(&Key::Enter, false, &[]), Act::Do(Command::History, vec![3]));
+}
+
+/// A question about several requests of which the filter hides one is not seen, and no key answers it.
+#[test]
+fn a_filter_hides_a_question_of_which_it_hides_a_part() {
+    let mut dashboard = dashboard([3, 4]);
+    assert!(dashboard.shows_question(&[3, 4]));
+    dashboard.set_filter("#3");
+    assert!(dashboard.shows_question(&[3]) && dashboard.hides(&[4]));
+    assert!(dashboard.hides(&[3, 4]) && !dashboard.shows_question(&[3, 4]));
+    assert!(!dashboard.hides(&[]));
+}

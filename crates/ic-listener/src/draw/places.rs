@@ -94,6 +94,7 @@ impl Places {
 
     /// Moves the border between sessions and requests, so that neither has blank rows while some of the other
     /// are hidden. The room of everything else stays.
+    #[must_use]
     pub fn shared_by(&self, n_sessions: usize, n_requests: usize) -> Self {
         let (sessions, requests) = (self.sessions, self.requests);
         if sessions.height < 2 {

@@ -187,6 +187,11 @@ fn nothing_breaks_on_any_size() {
 /// A thousand requests of fifty sessions fit every size, and a frame of them is ready before the eye expects
 /// the next one.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "it takes and tells the time of frames"
+)]
 fn a_thousand_requests_are_drawn_at_every_size() {
     let mut dashboard = Dashboard::default();
     let name = |at: u64| format!("session-{}", at % 50);

@@ -104,5 +104,8 @@ fn names_are_listed_once() {
     for name in LISTED_NAMES {
         let text = name.components.join("/").to_lowercase();
         assert!(seen.insert(text.clone()), "{text}");
+        for spelled in [text.to_uppercase(), format!("a/b/{text}"), text] {
+            assert!(is_listed(std::path::Path::new(&spelled).iter()), "{spelled}");
+        }
     }
 }

@@ -138,6 +138,7 @@ impl Banner {
             self.close(place);
             place.stage.say(Tone::Quiet, "The request was answered, has changed, or is over.");
         }
+        self.waiting.retain(|id| pending.iter().any(|it| it.request().escalation == *id));
         for it in &pending {
             self.earlier.note(it.number(), it.request());
             self.raised(it.request().escalation.clone(), place);
@@ -217,11 +218,13 @@ impl Banner {
 
     /// Shows the question with this number, in place of the one that stands there; `false` if there is none.
     pub(crate) fn bring(&mut self, number: u64, place: &mut Place<'_>) -> bool {
+        self.shows(number) || self.bring_anew(number, place)
+    }
+
+    /// Likewise, also if it stands there already: with others beside it that may not be those of before.
+    pub(crate) fn bring_anew(&mut self, number: u64, place: &mut Place<'_>) -> bool {
         let pending = place.questions.pending();
         let Some(wanted) = pending.iter().find(|it| it.number() == number) else { return false };
-        if self.shown.as_ref().is_some_and(|it| it.group.holds(&wanted.request().escalation)) {
-            return true;
-        }
         if let Some(group) = self.withdraw() {
             self.wait_again(&group, &wanted.request().escalation);
         }
@@ -434,6 +437,8 @@ impl Banner {
         let prompt = match (page.of - page.to, self.manner.echo) {
             (0, Echo::Apart) => self.keys(shown),
             (0, Echo::Below) => format!("{}{THEN_ENTER}", self.keys(shown)),
+            (1, Echo::Apart) => "1 more row: Enter shows it, n denies.".to_owned(),
+            (1, Echo::Below) => "1 more row: Enter shows it, n and Enter denies.".to_owned(),
             (left, Echo::Apart) => format!("{left} more rows: Enter shows them, n denies."),
             (left, Echo::Below) => {
                 format!("{left} more rows: Enter shows them, n and Enter denies.")

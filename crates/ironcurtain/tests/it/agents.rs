@@ -18,21 +18,18 @@ mod own_git;
 mod packages;
 mod phases;
 mod planting;
-pub(crate) mod row;
 mod spending;
 mod tools;
 mod turns;
 
-use std::path::PathBuf;
-
 use ic_testkit::Place;
+use ic_testkit::agents::{self, Row};
 use ic_testkit::place::Output;
 use ic_testkit::provider::{KEY, Reply, Said, ScriptedProvider};
 use serde_json::{Value, json};
 
 use crate::clients::Packages;
 use crate::start::started::Started;
-use row::Row;
 
 /// A real agent that is installed, and its provider.
 pub(crate) struct Stage {
@@ -44,7 +41,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Sets the stage for Claude Code; `None`, loudly, where the packages are missing.
     pub(crate) fn claude(script: impl IntoIterator<Item = Reply>) -> Option<Self> {
-        Self::set(&row::CLAUDE_CODE, script)
+        Self::set(&agents::CLAUDE_CODE, script)
     }
 
     /// Likewise for any agent.
@@ -63,7 +60,7 @@ impl Stage {
             let set = place.run(["config", "set", &format!("mitm.upstreams.{host}"), &upstream]);
             assert_eq!(set.code, 0, "{}", set.stderr);
         }
-        register(&place, row.agent, &packages.0.join("bin").join(row.program));
+        row.register(&place, &packages.0);
         place.write("work/a.txt", "what was there");
         let place = match engine {
             Some(engine) => contained::configure(place, &engine),
@@ -100,20 +97,6 @@ impl Stage {
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         std::fs::read_to_string(self.place.path(path)).ok()
     }
-}
-
-/// Writes down that an agent is installed, without copying hundreds of megabytes for each test.
-fn register(place: &Place, agent: &str, program: &std::path::Path) {
-    let program: PathBuf = program.canonicalize().unwrap();
-    let version = ic_adapter::find(agent).unwrap().package().version;
-    let record = json!({"version": version, "source": "the packages of the tests",
-        "integrity": "checked by npm", "program": program});
-    assert_eq!(place.run(["agents", "list"]).code, 0);
-    let directory = format!("home/.ironcurtain/agents/{agent}");
-    place.dir(&directory);
-    let path = place.write(format!("{directory}/installed.json"), record.to_string());
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(path, private).unwrap();
 }
 
 /// The model asks for one of the agent's tools, or for one of ours.

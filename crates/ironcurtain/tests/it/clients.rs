@@ -33,11 +33,7 @@ pub(crate) struct Packages(pub(crate) PathBuf);
 impl Packages {
     /// Finds the packages; `None`, loudly, if they are not installed.
     pub(crate) fn find() -> Option<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let output =
-            Command::new(root.join("scripts/test-packages")).arg("--path").output().unwrap();
-        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-        if path.join("bin/node").exists() {
+        if let Some(path) = ic_testkit::agents::packages() {
             return Some(Self(path));
         }
         assert!(std::env::var_os("CI").is_none(), "in CI the packages are installed first");

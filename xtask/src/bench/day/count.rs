@@ -19,6 +19,8 @@ use super::world::World;
 #[derive(Debug, Default)]
 pub(super) struct Count {
     pub(super) calls: BTreeMap<Kind, usize>,
+    /// Those of them that real agents made with their own shell.
+    pub(super) n_in_cages: usize,
     pub(super) questions: BTreeMap<Kind, usize>,
     /// Calls that an earlier grant approved.
     pub(super) by_grant: BTreeMap<Kind, usize>,
@@ -34,7 +36,7 @@ impl Count {
             ensure!(least <= n, "the day has {n} {name}, and needs {least}");
         }
         check_effects(&played.world)?;
-        let mut count = Self::default();
+        let mut count = Self { n_in_cages: played.n_in_cages, ..Self::default() };
         for kind in &played.calls {
             *count.calls.entry(*kind).or_default() += 1;
         }
@@ -75,7 +77,8 @@ impl Count {
             ["denied", "expired", "withdrawn", "notAsked"].map(number).iter().sum();
         ensure!(n_refused == 0, "calls were refused: {stats}");
         // A call that is made for another one is recorded, too.
-        ensure!(self.n_calls() as u64 <= number("calls"), "calls are not in the log: {stats}");
+        let n_judged = (self.n_calls() - self.n_in_cages) as u64;
+        ensure!(n_judged <= number("calls"), "calls are not in the log: {stats}");
         let n_questions = self.n_questions() as u64;
         let is_right = match habit {
             Habit::OneByOne => n_questions == number("requests"),
@@ -118,8 +121,8 @@ pub(super) fn table(out: &mut dyn Write, without: &Count, with: &Count) -> anyho
     writeln!(
         out,
         "\nWith grants and grouping: questions about several calls at once: {}; answered with a grant: {}.\n\
-         Calls refused on either day: 0.",
-        with.n_groups, with.n_grants
+         Calls refused on either day: 0. Commands that real agents ran with their own shell: {}.",
+        with.n_groups, with.n_grants, with.n_in_cages
     )?;
     Ok(())
 }

@@ -159,7 +159,7 @@ impl Sitting {
         let is_known = moment.headline().is_some_and(|it| self.known.contains(it));
         match self.habit {
             _ if moment.stage().is_choice => "1",
-            _ if is_offered("Enter shows them") => "\r",
+            _ if is_offered("Enter shows") => "\r",
             Habit::OneByOne if is_offered("o one by one") => "o",
             // What was shortened is read as a whole.
             _ if is_offered("d details") => "d",
@@ -197,8 +197,9 @@ impl Moment {
         // With its last words: a row that is half drawn does not say all that is offered.
         let is_keys = |row: &&String| {
             row.starts_with("y approve") && row.contains(" · q quit")
-                || row.starts_with("Which one?") && row.contains("n for none")
-                || row.contains("Enter shows them, n denies")
+                || row.starts_with("Which one?") && row.contains("n goes back")
+                || (row.contains("Enter shows them, n denies")
+                    || row.contains("Enter shows it, n denies"))
         };
         let keys = rows.iter().rev().find(is_keys)?.clone();
         Some(Self { rows: rows.to_vec(), keys })

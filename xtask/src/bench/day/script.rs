@@ -4,15 +4,18 @@
 
 use std::collections::BTreeSet;
 
+use ic_testkit::agents::{CLAUDE_CODE, CODEX, OPENCODE, Row};
 use serde_json::{Value, json};
 
 /// Who does a task.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Agent {
     /// A client of the proxy, whose session lasts all day.
     Client,
     /// The built-in agent, in a session for this task alone.
     BuiltIn,
+    /// A real agent in its cage, likewise; it runs commands with its own shell.
+    Real(&'static Row),
 }
 
 /// A task of the day.
@@ -109,7 +112,7 @@ use Step::{
 pub(super) const DAY: [Task; 8] = [
     Task {
         title: "catch up, and mend what was reported",
-        agent: Agent::Client,
+        agent: Agent::Real(&CLAUDE_CODE),
         steps: &[
             Pull,
             Look,
@@ -153,7 +156,7 @@ pub(super) const DAY: [Task; 8] = [
     },
     Task {
         title: "merge the branch",
-        agent: Agent::Client,
+        agent: Agent::Real(&CODEX),
         steps: &[Merge("parse-amounts"), TestAll, Push("main")],
     },
     Task {
@@ -191,7 +194,7 @@ pub(super) const DAY: [Task; 8] = [
     },
     Task {
         title: "dates, on a branch",
-        agent: Agent::BuiltIn,
+        agent: Agent::Real(&OPENCODE),
         steps: &[
             Branch("dates"),
             Look,
@@ -207,7 +210,7 @@ pub(super) const DAY: [Task; 8] = [
     },
     Task {
         title: "merge, round off, and write down what was done",
-        agent: Agent::Client,
+        agent: Agent::Real(&CLAUDE_CODE),
         steps: &[
             Switch("main"),
             Merge("dates"),

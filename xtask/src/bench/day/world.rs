@@ -1,4 +1,5 @@
-//! Where the day takes place: a repository with a remote, hosts of documentation, a registry of packages.
+//! Where the day takes place: a repository with a remote, hosts of documentation, a registry of packages,
+//! real agents that are installed.
 //!
 //! All of it is on this machine: git's own backend behind TLS, and web servers on loopback, each at a port
 //! of its own. Nobody is asked here, and no call is made.
@@ -6,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use ic_testkit::agents::{CLAUDE_CODE, CODEX, OPENCODE, packages};
 use ic_testkit::git_host::{HttpsHost, git, make_repository};
 use ic_testkit::{Place, Says, Web};
 use serde_json::json;
@@ -32,8 +34,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Makes a world for `binary`.
-    pub(super) fn new(binary: &Path) -> anyhow::Result<Self> {
+    /// Makes a world for `binary`, in which the models of real agents are at `models`.
+    pub(super) fn new(binary: &Path, models: &str) -> anyhow::Result<Self> {
         let place = Place::new(binary);
         let remotes = place.dir("remotes");
         let remote = remotes.join("ledger.git");
@@ -49,8 +51,17 @@ impl World {
         let documentation: Vec<Web> = (0..N_HOSTS).map(documentation).collect();
         let registry = registry(&place)?;
         place.configure("agent.registries", json!(["npm"]));
-        let upstream = json!({"registry.npmjs.org": {"url": registry.url("")}});
-        place.configure("mitm.upstreams", upstream);
+        let upstreams = json!({
+            "registry.npmjs.org": {"url": registry.url("")},
+            "api.anthropic.com": {"url": models},
+            "api.openai.com": {"url": models},
+        });
+        place.configure("mitm.upstreams", upstreams);
+        let packages =
+            packages().context("run scripts/test-packages first: it installs the agents")?;
+        for row in [&CLAUDE_CODE, &CODEX, &OPENCODE] {
+            row.register(&place, &packages);
+        }
         name_hosts(&place, &documentation, host.port);
         Ok(Self { place, repository, remote, host, documentation, registry })
     }

@@ -36,8 +36,8 @@ struct Listening<'a> {
     books: Books,
     /// Up to which change what waits was looked at.
     seen: Option<u64>,
-    /// The rows of what waits; each is worked out once.
-    rows: BTreeMap<EscalationId, RequestRow>,
+    /// What waits, and its rows; each is worked out once.
+    rows: BTreeMap<EscalationId, (Pending, RequestRow)>,
 }
 
 /// What is done next.
@@ -130,13 +130,17 @@ impl Listening<'_> {
         let listed = self.dashboard.requests().next().map(|it| it.number);
         if let Some(number) = listed.filter(|_| self.dashboard.hides(&standing)) {
             self.with_banner(|banner, place| {
-                banner.bring(number, place);
+                banner.bring_anew(number, place);
             });
         }
     }
 
     fn questions(&self) -> Everybodys {
-        Everybodys::of(&self.watcher, Groups::Alike, DecidedBy::Listener)
+        let groups = match self.dashboard.filter() {
+            "" => Groups::Alike,
+            _ => Groups::Among(self.dashboard.requests().map(|it| it.number).collect()),
+        };
+        Everybodys::of(&self.watcher, groups, DecidedBy::Listener)
     }
 
     /// Lets the banner do something; what was answered goes to the history.
@@ -189,8 +193,8 @@ impl Listening<'_> {
         }
         // With many requests this is some work, and mostly nothing has happened.
         if self.seen != Some(self.watcher.n_changes) {
-            self.with_banner(Banner::recheck);
             self.list_requests();
+            self.with_banner(Banner::recheck);
             self.seen = Some(self.watcher.n_changes);
         }
         self.books.read(&self.watcher.sessions, RECORDS_MAX);
@@ -217,7 +221,9 @@ impl Listening<'_> {
     fn list_requests(&mut self) {
         let shown = &self.watcher.shown;
         let n_before = self.rows.len();
-        self.rows.retain(|id, row| shown.get(id).is_some_and(|it| it.number() == row.number));
+        self.rows.retain(|id, (of, row)| {
+            shown.get(id).is_some_and(|it| it.number() == row.number && it.asks_the_same_as(of))
+        });
         let new: HashSet<&EscalationId> =
             shown.keys().filter(|id| !self.rows.contains_key(*id)).collect();
         if new.is_empty() && n_before == self.rows.len() {
@@ -226,13 +232,14 @@ impl Listening<'_> {
         let newest = shown.values().filter(|it| new.contains(&it.request().escalation));
         let newest = newest.map(Pending::number).max();
         for (id, pending) in shown {
-            self.rows.entry(id.clone()).or_insert_with(|| request_row(pending));
+            let row = || (pending.clone(), request_row(pending));
+            self.rows.entry(id.clone()).or_insert_with(row);
         }
         let mut groups: BTreeMap<Reason<'_>, u64> = BTreeMap::new();
         let mut pending: Vec<&Pending> = shown.values().collect();
         pending.sort_by_key(|it| it.number());
         let rows = pending.into_iter().filter_map(|it| {
-            let row = self.rows.get(&it.request().escalation)?.clone();
+            let (_, row) = self.rows.get(&it.request().escalation)?.clone();
             let first =
                 Reason::of(it.request()).map(|reason| *groups.entry(reason).or_insert(row.number));
             Some(RequestRow { group: first.unwrap_or(row.number), ..row })

@@ -5,9 +5,9 @@
 use std::process::Command;
 
 use ic_testkit::Place;
+use ic_testkit::agents::CONTAINED;
 use serde_json::{Value, json};
 
-use super::row::CONTAINED;
 use super::{Stage, says, uses};
 
 /// Returns where the engine is; `None`, loudly, where there is none.

@@ -1,12 +1,12 @@
 //! What every real agent has to do, one case each, tried with all of them.
 
+use ic_testkit::agents::{CLAUDE_CODE, CODEX, CONTAINED, GOOSE, OPENCODE, Row, register};
 use ic_testkit::provider::{Fault, KEY, Reply, Request};
 use ic_testkit::proxy::{Process, records};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::row::{CLAUDE_CODE, CODEX, CONTAINED, GOOSE, OPENCODE, Row};
-use super::{Stage, Started, register, says};
+use super::{Stage, Started, says};
 use crate::clients::Packages;
 use crate::proxy::until;
 

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ic_testkit::agents::{CLAUDE_CODE, CODEX, GOOSE, OPENCODE, Row};
 use ic_testkit::provider::{KEY, Request};
 use ic_testkit::proxy::Process;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::row::{CLAUDE_CODE, CODEX, GOOSE, OPENCODE, Row};
 use super::{Stage, says};
 use crate::clients::Packages;
 

@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use ic_testkit::Place;
+use ic_testkit::agents::{CODEX, CONTAINED, OPENCODE, register};
 use ic_testkit::provider::KEY;
 use ic_testkit::proxy::{Process, records};
 use rustix::process::Signal;
 use serde_json::json;
 
 use super::contained::{configure, engine};
-use super::row::{CODEX, CONTAINED, OPENCODE};
-use super::{Stage as Agents, register, says};
+use super::{Stage as Agents, says};
 use crate::approvals::world::BINARY;
 use crate::repl::world::Stage;
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use ic_testkit::agents::CLAUDE_CODE;
 use ic_testkit::git_host::git;
 use ic_testkit::provider::ScriptedProvider;
 use ic_testkit::proxy::records;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::row::CLAUDE_CODE;
 use super::{Stage, says, uses};
 use crate::proxy::until;
 

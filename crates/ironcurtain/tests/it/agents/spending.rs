@@ -1,10 +1,10 @@
 //! What agents may spend, and whom they pay with.
 
+use ic_testkit::agents::{CLAUDE_CODE, GOOSE, register};
 use ic_testkit::provider::{KEY, ScriptedProvider};
 use serde_json::json;
 
-use super::row::{CLAUDE_CODE, GOOSE};
-use super::{Stage, register, says};
+use super::{Stage, says};
 use crate::clients::Packages;
 use crate::place;
 

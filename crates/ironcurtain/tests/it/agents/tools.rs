@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use ic_testkit::agents::{CLAUDE_CODE, CODEX, GOOSE, OPENCODE, Row, register};
 use ic_testkit::provider::{KEY, Request};
 use ic_testkit::proxy::records;
 use serde_json::{Value, json};
 
-use super::row::{CLAUDE_CODE, CODEX, GOOSE, OPENCODE, Row};
-use super::{Stage, register, says};
+use super::{Stage, says};
 use crate::place;
 use crate::proxy::python;
 

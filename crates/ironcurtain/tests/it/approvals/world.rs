@@ -197,7 +197,9 @@ impl Rig {
                 "00000000" => Some("[GRANT]"),
                 "00:00:00" => Some("[CLOCK]"),
                 "(0000-00-00)" => Some("([DAY])"),
-                _ if ["in ", "(in ", "min ", "h "].contains(&before) && bare.parse::<u64>().is_ok() => {
+                _ if ["in ", "(in ", "min ", "h "].contains(&before)
+                    && bare.parse::<u64>().is_ok() =>
+                {
                     Some("[N]")
                 }
                 _ => None,

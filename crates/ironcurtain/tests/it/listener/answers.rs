@@ -206,6 +206,24 @@ fn no_key_answers_what_the_filter_hides() {
     assert_eq!(rig.summary(first), "Approved by listener");
 }
 
+/// Of requests that are asked about together, those that a filter lets through are asked about by themselves.
+#[test]
+fn a_filter_takes_a_group_apart() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let hidden = work.ask("/d/a.txt", "x");
+    let seen = work.ask("/d/b.txt", "x");
+    let stage = listener(&rig);
+    stage.expect("2 requests, from #1").expect("y approve both");
+    command(&stage, "/filter b.txt");
+    stage.asked_alone(2).expect("Request #2").type_in("y");
+    assert_eq!(rig.summary(seen), "Approved by listener");
+    stage.expect("1 request waits that the filter hides; Esc shows it.");
+    assert!(!hidden.response.exists());
+    stage.type_in("\x1b").asked_alone(1).type_in("n");
+    assert_eq!(rig.summary(hidden), "Denied by listener");
+}
+
 /// Whatever is asked about together, up and down lead to everything.
 #[test]
 fn nothing_between_the_members_of_a_group_is_skipped() {

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use ic_escalation::Registry;
 use ic_testkit::Proxy;
+use ic_testkit::agents::CLAUDE_CODE;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::listener;
-use crate::agents::row::CLAUDE_CODE;
 use crate::agents::{self, says};
 use crate::approvals::world::{BINARY, Rig};
 use crate::clients::Packages;

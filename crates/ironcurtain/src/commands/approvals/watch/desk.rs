@@ -4,6 +4,7 @@
 //! question. One question stands there at a time; which lines are answers is decided as everywhere.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 
 use ic_escalation::{Pending, Receipt, Reply, SessionEntry};
@@ -80,10 +81,12 @@ enum Line {
 }
 
 /// Which questions are shown and answered together.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Groups {
     /// Those that differ in little.
     Alike,
+    /// Those of these numbers that differ in little: nobody answers together with them what a filter hides.
+    Among(HashSet<u64>),
     /// None.
     None,
 }
@@ -340,8 +343,13 @@ impl Asking for Everybodys {
     }
 
     fn group(&self, first: &Pending, pending: &[Pending]) -> Group {
-        match self.groups {
+        match &self.groups {
             Groups::Alike => Group::of(first.clone(), pending),
+            Groups::Among(listed) => {
+                let is_listed = |it: &&Pending| listed.contains(&it.number());
+                let pending: Vec<Pending> = pending.iter().filter(is_listed).cloned().collect();
+                Group::of(first.clone(), &pending)
+            }
             Groups::None => Group::alone(first.clone()),
         }
     }
