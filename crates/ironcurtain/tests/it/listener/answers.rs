@@ -214,7 +214,8 @@ fn a_filter_takes_a_group_apart() {
     let hidden = work.ask("/d/a.txt", "x");
     let seen = work.ask("/d/b.txt", "x");
     let stage = listener(&rig);
-    stage.expect("2 requests, from #1").expect("y approve both");
+    stage.expect("2 requests, from #1").expect("2 more rows").type_in("\r");
+    stage.expect("y approve both");
     command(&stage, "/filter b.txt");
     stage.asked_alone(2).expect("Request #2").type_in("y");
     assert_eq!(rig.summary(seen), "Approved by listener");
