@@ -25,6 +25,8 @@ pub(crate) struct Lists<'a> {
     policy: &'a Policy,
     /// Rule and list, by position.
     entries: Vec<(usize, usize)>,
+    /// The roles of which something is said that depends on values of others.
+    dependent: Vec<Role>,
 }
 
 impl<'a> Lists<'a> {
@@ -52,7 +54,10 @@ impl<'a> Lists<'a> {
                 }
             }
         }
-        Self { policy, entries }
+        let mut lists = Self { policy, entries, dependent: Vec::new() };
+        let depends = |role: &Role| lists.entries.iter().any(|it| lists.is_asked(*role, *it));
+        lists.dependent = Role::all().filter(depends).collect();
+        lists
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -94,14 +99,29 @@ impl<'a> Lists<'a> {
         self.entries.iter().map(adds).collect()
     }
 
-    /// Returns what of a context matters where `judged` is judged: the lists that do not name it.
+    /// Returns what of a context matters where `judged` is judged: the lists that it is asked about and that do
+    /// not name it.
     pub(crate) fn elsewhere(&self, judged: Option<Role>, context: &[u8]) -> Context {
-        let is_own = |&(rule, list): &(usize, usize)| {
-            let rule = self.policy.rules().get(rule);
-            judged.is_some_and(|role| rule.is_some_and(|rule| rule.list_names(list, role)))
-        };
+        let matters = |entry| judged.is_none_or(|role| self.is_asked(role, entry));
         let kept = self.entries.iter().zip(context);
-        kept.map(|(entry, state)| if is_own(entry) { 0 } else { *state }).collect()
+        kept.map(|(entry, state)| if matters(*entry) { *state } else { 0 }).collect()
+    }
+
+    /// Returns whether what is said of values of any role can depend on values of others.
+    pub(crate) fn matter(&self) -> bool {
+        !self.dependent.is_empty()
+    }
+
+    /// Returns whether what is said of values of `judged` can depend on values of other roles.
+    pub(crate) fn matter_to(&self, judged: Role) -> bool {
+        self.dependent.contains(&judged)
+    }
+
+    /// Returns whether the rule of a list asks, for values of `judged`, how far the list holds for others.
+    fn is_asked(&self, judged: Role, (rule, list): (usize, usize)) -> bool {
+        // A rule that is not relevant to a role says nothing of its values, whatever else the call has.
+        let rule = self.policy.rules().get(rule);
+        rule.is_some_and(|rule| rule.is_relevant_to(judged) && !rule.list_names(list, judged))
     }
 
     /// Returns values of `roles` for each context in which `judged` can be judged.

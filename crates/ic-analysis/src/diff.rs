@@ -4,7 +4,8 @@
 //! looked at in all calls that have it, and reported if it makes one of them come out differently. Each
 //! report has a call that the decisions of both policies were asked about.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ic_policy::{ArgumentAnnotation, Effect, Rule};
 use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
@@ -12,7 +13,7 @@ use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
 use crate::TooComplex;
 use crate::search::{Hit, HitPart, Search, State};
 use crate::side::{Outcome, Side};
-use crate::space::{Asked, Class, Space, Subject};
+use crate::space::{Asked, Class, Example, Space, Subject};
 use crate::tools::{Policies, Tool};
 
 /// Two policies, to be compared.
@@ -23,6 +24,8 @@ pub struct Comparison<'a> {
     rules: [Vec<String>; 2],
     /// Whether both are in the same surroundings.
     is_same_ground: bool,
+    /// By the number of the example: many tools are asked about each of them.
+    classes: RefCell<HashMap<usize, Class>>,
 }
 
 /// Calls of one tool that come out differently.
@@ -107,7 +110,9 @@ struct Key {
 
 /// What was found of one tool so far.
 #[derive(Debug, Default)]
-struct Noted {
+struct Noted<'p> {
+    /// The place that values have to lie in, if only these count.
+    only_in: Option<&'p CanonicalPath>,
     regions: BTreeMap<Key, Vec<Region>>,
     /// The numbers of the examples that are known.
     examples: BTreeMap<Key, HashSet<usize>>,
@@ -148,6 +153,7 @@ impl<'a> Comparison<'a> {
             rules: [before, after].map(written),
             is_same_ground: std::ptr::eq(before.bounds, after.bounds),
             policies: Policies::new([before, after], &Asked::default()),
+            classes: RefCell::default(),
         }
     }
 
@@ -190,40 +196,46 @@ impl<'a> Comparison<'a> {
     pub fn changes(&self) -> Result<Vec<Change>, TooComplex> {
         let mut changes = Vec::new();
         for tool in self.policies.tools() {
-            changes.extend(self.changes_of(tool)?);
+            changes.extend(self.changes_of(tool, None)?);
         }
         Ok(changes)
     }
 
     /// Returns every change of values that lie in `place`, and of nothing else.
     pub fn changes_in(&self, place: &CanonicalPath) -> Result<Vec<Change>, TooComplex> {
-        let is_there = |region: &Region| match &region.class {
-            Some(Class::Path(spot)) => spot.place.is_within(place),
-            Some(Class::LocalRemote(_) | Class::Url { .. } | Class::Text(_)) | None => false,
-        };
-        let mut changes = self.changes()?;
-        for change in &mut changes {
-            change.regions.retain(is_there);
+        let mut changes = Vec::new();
+        for tool in self.policies.tools() {
+            changes.extend(self.changes_of(tool, Some(place))?);
         }
-        changes.retain(|it| !it.regions.is_empty());
         Ok(changes)
     }
 
     /// Returns whether any call comes out differently.
     pub fn first_change(&self) -> Result<Option<Change>, TooComplex> {
         for tool in self.policies.tools() {
-            if let Some(change) = self.changes_of(tool)?.into_iter().next() {
+            if let Some(change) = self.changes_of(tool, None)?.into_iter().next() {
                 return Ok(Some(change));
             }
         }
         Ok(None)
     }
 
-    fn changes_of(&self, tool: Tool<'_>) -> Result<Vec<Change>, TooComplex> {
+    fn class(&self, example: &Example) -> Class {
+        let mut classes = self.classes.borrow_mut();
+        let class = || self.policies.space.class(&example.value);
+        classes.entry(example.number).or_insert_with(class).clone()
+    }
+
+    /// Returns the changes of one tool; with a place, those of values in it alone.
+    fn changes_of(
+        &self,
+        tool: Tool<'_>,
+        only_in: Option<&CanonicalPath>,
+    ) -> Result<Vec<Change>, TooComplex> {
         if self.is_same(tool) {
             return Ok(Vec::new());
         }
-        let mut noted = Noted::default();
+        let mut noted = Noted { only_in, ..Noted::default() };
         self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut noted))?;
         let Noted { regions: mut found, mut conditions, .. } = noted;
         drop_implied(&mut found);
@@ -250,7 +262,7 @@ impl<'a> Comparison<'a> {
         &self,
         search: &Search<'_, 'a, 2>,
         hit: &Hit<'_, 2>,
-        noted: &mut Noted,
+        noted: &mut Noted<'_>,
     ) -> Result<(), TooComplex> {
         let [before, after] = hit.effects;
         let ([own_before, own_after], [role_before, role_after]) = (hit.own, hit.roles);
@@ -282,7 +294,7 @@ impl<'a> Comparison<'a> {
         let known = noted.examples.entry(key.clone()).or_default();
         let regions = noted.regions.entry(key).or_default();
         let Some((slot, examples)) = examples else {
-            if regions.is_empty() {
+            if regions.is_empty() && noted.only_in.is_none() {
                 regions.push(self.region(search, hit.call, (before, after), None)?);
             }
             return Ok(());
@@ -290,7 +302,11 @@ impl<'a> Comparison<'a> {
         for example in examples {
             let Some(value) = search.example(slot, *example) else { continue };
             if known.insert(value.number) {
-                let class = Some(self.policies.space.class(&value.value));
+                let class = self.class(value);
+                if noted.only_in.is_some_and(|place| !class.is_in(place)) {
+                    continue;
+                }
+                let class = Some(class);
                 let call = hit.call.with_example(slot, *example);
                 regions.push(self.region(search, &call, (before, after), class)?);
             }

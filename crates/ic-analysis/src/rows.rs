@@ -83,8 +83,10 @@ pub(crate) struct ToolRows<'s, 'a> {
     pub(crate) lists: Lists<'a>,
     roles: Vec<Role>,
     witnesses: RefCell<HashMap<Option<Role>, Rc<Witnesses>>>,
-    /// Shared by tools that the policy cannot tell apart.
+    /// What depends on no other values; shared by tools that the policy cannot tell apart.
     known: Rc<RefCell<Known>>,
+    /// What depends on values of other roles, which the tool has or has not.
+    known_of_tool: Rc<RefCell<Known>>,
     heard: Rc<RefCell<BTreeSet<usize>>>,
 }
 
@@ -106,10 +108,12 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         let roles = possible_roles(side, (server, tool));
         let lists = Lists::of(side.policy(), (server, tool), &roles);
         let is_named = KNOWN_BY_NAME.contains(&tool.as_str())
-            || side.policy().rules().iter().any(|rule| rule.names_tool(tool.as_str()))
-            || !lists.is_empty();
-        let key = (server.clone(), is_named.then(|| tool.clone()));
-        let known = Rc::clone(shared.known.borrow_mut().entry(key).or_default());
+            || side.policy().rules().iter().any(|rule| rule.names_tool(tool.as_str()));
+        let known = |tool: Option<&ToolName>| {
+            let key = (server.clone(), tool.cloned());
+            Rc::clone(shared.known.borrow_mut().entry(key).or_default())
+        };
+        let (known, known_of_tool) = (known(is_named.then_some(tool)), known(Some(tool)));
         Self {
             side,
             space,
@@ -119,6 +123,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
             roles,
             witnesses: RefCell::default(),
             known,
+            known_of_tool,
             heard: Rc::clone(&shared.heard),
         }
     }
@@ -157,7 +162,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         example: &Example,
         context: &[u8],
     ) -> Result<Option<Rc<Row>>, TooComplex> {
-        let is_plain = self.lists.is_empty();
+        let is_plain = !self.lists.matter_to(role);
         if is_plain {
             match self.known.borrow().plain(role, example.number) {
                 Plain::Row(row) => return Ok(Some(row)),
@@ -185,13 +190,17 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         judged: Judged,
         context: &[u8],
     ) -> Result<Rc<Row>, TooComplex> {
-        let context = self.lists.elsewhere(Some(role), context);
+        let is_plain = !self.lists.matter_to(role);
+        let (known, context) = match is_plain {
+            true => (&self.known, Context::new()),
+            false => (&self.known_of_tool, self.lists.elsewhere(Some(role), context)),
+        };
         let key = (role, judged);
-        let found = self.known.borrow().rows.get(&key).and_then(|it| it.get(&context).cloned());
+        let found = known.borrow().rows.get(&key).and_then(|it| it.get(&context).cloned());
         if let Some(row) = found {
             return Ok(row);
         }
-        let others = if self.lists.is_empty() {
+        let others = if is_plain {
             Vec::new()
         } else {
             // What no values lead to is asked of no call.
@@ -200,8 +209,8 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         let row = Rc::new(self.side.row(self.names(), role, value, &others));
         self.heard.borrow_mut().extend(&row.heard);
         // What is kept by its number needs no second place.
-        if !(self.lists.is_empty() && matches!(key.1, Judged::Example(_))) {
-            let rows = &mut self.known.borrow_mut().rows;
+        if !(is_plain && matches!(key.1, Judged::Example(_))) {
+            let rows = &mut known.borrow_mut().rows;
             rows.entry(key).or_default().insert(context, Rc::clone(&row));
         }
         Ok(row)

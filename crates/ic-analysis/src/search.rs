@@ -8,7 +8,8 @@ mod acts;
 mod effects;
 mod state;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ic_policy::{Effect, RoleValues, Standing};
 use ic_types::{Object, Role};
@@ -37,6 +38,8 @@ pub(crate) struct Search<'s, 'a, const N: usize> {
     examples: Vec<Vec<&'s Example>>,
     /// Whether a call without arguments is always allowed.
     is_introspection: [bool; N],
+    /// What is said apart from roles, by policy, by whether there are no arguments, and by context.
+    own: RefCell<HashMap<(usize, bool, Context), Effect>>,
 }
 
 /// One way in which a call comes out, and what makes it so.
@@ -81,7 +84,8 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         is_introspection: [bool; N],
     ) -> Self {
         let examples = variant.slots.iter().map(|slot| examples(slot, space)).collect();
-        Self { rows, standings, variant, examples, is_introspection }
+        let own = RefCell::default();
+        Self { rows, standings, variant, examples, is_introspection, own }
     }
 
     /// Tells `hear` of every way in which a part of a call, and the call, can come out.
@@ -90,11 +94,15 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         space: &Space<'_>,
         hear: &mut dyn FnMut(&Hit<'_, N>),
     ) -> Result<(), TooComplex> {
-        for contexts in self.contexts(space)? {
-            let choices = self.choices(&contexts, space)?;
-            let slots: Vec<usize> = (0..self.variant.slots.len()).collect();
-            for state in self.states(&slots, &choices)? {
-                self.hear_call(&contexts, &state, hear)?;
+        let slots: Vec<usize> = (0..self.variant.slots.len()).collect();
+        let adds = self.context_adds(space);
+        for only in self.contexts(&adds)? {
+            let choices = self.choices(only.as_ref(), &adds)?;
+            let is_of_context = |state: &State<N>| {
+                only.as_ref().is_none_or(|contexts| *contexts == state.key.contexts)
+            };
+            for state in self.states(&slots, &choices)?.iter().filter(|it| is_of_context(it)) {
+                self.hear_call(state, hear)?;
             }
             for slot in &slots {
                 let has_more = self.shape(*slot) != Shape::One;
@@ -105,13 +113,14 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                     // Many calls say the same of these values; one of them is enough.
                     let mut told = HashSet::new();
                     let mut hear_once = |hit: &Hit<'_, N>| {
-                        if told.insert((hit.effects, hit.own, hit.roles, hit.beside)) {
+                        let contexts = hit.call.key.contexts.clone();
+                        if told.insert((contexts, hit.effects, hit.own, hit.roles, hit.beside)) {
                             hear(hit);
                         }
                     };
-                    for state in &rest {
-                        let state = state.with(*slot, choice);
-                        self.hear_values(&contexts, *slot, (choice, &state), &mut hear_once)?;
+                    let states = rest.iter().map(|state| state.with(*slot, choice));
+                    for state in states.filter(is_of_context) {
+                        self.hear_values(*slot, (choice, &state), &mut hear_once)?;
                     }
                 }
             }
@@ -189,17 +198,18 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         self.examples.get(slot)?.get(example).copied()
     }
 
-    /// Returns every context that calls can have, for all policies together.
-    fn contexts(&self, space: &Space<'_>) -> Result<BTreeSet<[Context; N]>, TooComplex> {
+    /// Returns every context that calls can have, for all policies together, if something is said of values
+    /// that depends on it; one for all calls if not.
+    fn contexts(
+        &self,
+        adds: &[Vec<[Context; N]>],
+    ) -> Result<BTreeSet<Option<[Context; N]>>, TooComplex> {
+        if !self.rows.iter().any(|rows| rows.lists.matter()) {
+            return Ok(BTreeSet::from([None]));
+        }
         let nothing = self.rows.map(|rows| rows.lists.nothing());
-        let mut found = BTreeSet::from([nothing.clone()]);
-        if self.rows.iter().all(|rows| rows.lists.is_empty()) {
-            return Ok(found);
-        }
-        let mut steps: BTreeSet<[Context; N]> = BTreeSet::new();
-        for (slot, examples) in self.variant.slots.iter().zip(&self.examples) {
-            steps.extend(examples.iter().map(|example| self.context(slot, example, space)));
-        }
+        let mut found = BTreeSet::from([Some(nothing.clone())]);
+        let steps: BTreeSet<&[Context; N]> = adds.iter().flatten().collect();
         let mut fresh = vec![nothing];
         while let Some(contexts) = fresh.pop() {
             for step in &steps {
@@ -207,7 +217,7 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                     (Some(one), Some(other)) => merged(one, other),
                     _ => Vec::new(),
                 });
-                if found.insert(next.clone()) {
+                if found.insert(Some(next.clone())) {
                     fresh.push(next);
                 }
             }
@@ -216,6 +226,19 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns what each example of each slot adds to the context of each policy; nothing without lists.
+    fn context_adds(&self, space: &Space<'_>) -> Vec<Vec<[Context; N]>> {
+        if self.rows.iter().all(|rows| rows.lists.is_empty()) {
+            return Vec::new();
+        }
+        let slots = self.variant.slots.iter().zip(&self.examples);
+        slots
+            .map(|(slot, examples)| {
+                examples.iter().map(|example| self.context(slot, example, space)).collect()
+            })
+            .collect()
     }
 
     /// Returns what an example adds to the context of each policy.
@@ -235,17 +258,22 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
     /// Puts the examples of each slot together that come to the same.
     fn choices(
         &self,
-        contexts: &[Context; N],
-        space: &Space<'_>,
+        contexts: Option<&[Context; N]>,
+        context_adds: &[Vec<[Context; N]>],
     ) -> Result<Vec<Vec<Choice<N>>>, TooComplex> {
+        let nothing = self.rows.map(|rows| rows.lists.nothing());
+        let contexts = contexts.unwrap_or(&nothing);
         let mut all = Vec::new();
-        for (slot, examples) in self.variant.slots.iter().zip(&self.examples) {
+        for (at, (slot, examples)) in self.variant.slots.iter().zip(&self.examples).enumerate() {
             let mut choices = Choices::default();
             if slot.presence != Presence::Never {
                 // There are many examples and few choices, so what an example adds is written into one place.
                 let mut adds = Adds::nothing();
                 for (position, example) in examples.iter().enumerate() {
-                    self.add(slot, example, (contexts, space), &mut adds)?;
+                    if let Some(own) = context_adds.get(at).and_then(|it| it.get(position)) {
+                        adds.contexts.clone_from(own);
+                    }
+                    self.add(slot, example, contexts, &mut adds)?;
                     choices.put(&adds, position);
                 }
             }
@@ -254,19 +282,14 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         Ok(all)
     }
 
-    /// Works out what an example adds to a call.
+    /// Works out what an example adds to a call, apart from its contexts.
     fn add(
         &self,
         slot: &Slot,
         example: &Example,
-        (contexts, space): (&[Context; N], &Space<'_>),
-        adds: &mut Adds<N>,
+        contexts: &[Context; N],
+        Adds { roles, floor, .. }: &mut Adds<N>,
     ) -> Result<(), TooComplex> {
-        let Adds { contexts: of_example, roles, floor } = adds;
-        // Without lists nothing depends on other values.
-        if !self.rows.iter().all(|rows| rows.lists.is_empty()) {
-            *of_example = self.context(slot, example, space);
-        }
         *floor = [Effect::Allow; N];
         let sides = self.rows.iter().zip(contexts).zip(roles).zip(floor);
         for ((((rows, context), roles), floor), known) in sides.zip(&slot.roles) {
@@ -355,13 +378,9 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
     /// Tells of what is said of a call apart from its values.
     fn hear_call(
         &self,
-        contexts: &[Context; N],
         state: &State<N>,
         hear: &mut dyn FnMut(&Hit<'_, N>),
     ) -> Result<(), TooComplex> {
-        if state.key.contexts != *contexts {
-            return Ok(());
-        }
         let effects = self.effects(state)?;
         let own = self.own_of_call(state)?;
         let (roles, beside) = ([None; N], [false; N]);
@@ -386,14 +405,10 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
     /// Tells of what is said of values of one argument.
     fn hear_values(
         &self,
-        contexts: &[Context; N],
         slot: usize,
         (choice, state): (&Choice<N>, &State<N>),
         hear: &mut dyn FnMut(&Hit<'_, N>),
     ) -> Result<(), TooComplex> {
-        if state.key.contexts != *contexts {
-            return Ok(());
-        }
         let (mut own, mut roles, mut beside) = (choice.adds.floor, [None; N], [false; N]);
         let sides = own.iter_mut().zip(&mut roles).zip(&mut beside).zip(&choice.adds.roles);
         for ((((own, named), beside), said), all) in sides.zip(&state.key.roles) {

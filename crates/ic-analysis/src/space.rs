@@ -60,6 +60,16 @@ pub enum Class {
     Text(TextClass),
 }
 
+impl Class {
+    /// Returns whether all of its values are paths that lie in `place`.
+    pub(crate) fn is_in(&self, place: &CanonicalPath) -> bool {
+        match self {
+            Self::Path(spot) => spot.place.is_within(place),
+            Self::LocalRemote(_) | Self::Url { .. } | Self::Text(_) => false,
+        }
+    }
+}
+
 /// One example of a class.
 #[derive(Clone, Debug)]
 pub struct Example {

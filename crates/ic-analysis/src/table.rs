@@ -91,6 +91,12 @@ impl<'a> Table<'a> {
         ToolRows::new(&self.side, &self.space, names, &self.shared).predict(roles, arguments)
     }
 
+    /// Returns the positions of the rules that have a say in any line, even where an invariant says more.
+    pub fn heard(&self) -> Result<BTreeSet<usize>, TooComplex> {
+        self.lines()?;
+        Ok(self.shared.heard.borrow().clone())
+    }
+
     /// Returns all lines of the table.
     pub fn lines(&self) -> Result<Vec<Line>, TooComplex> {
         let mut lines = Vec::new();

@@ -3,17 +3,22 @@
 //! Only headings, block quotes, HTML comments and code blocks are commentary. What looks like a restriction
 //! in commentary is a mistake until it is marked, so that nobody believes that it holds.
 
+mod abbreviation;
 mod head;
 mod restriction;
 
 use crate::fault::Fault;
 use crate::grammar::{AGENTS, VERBS};
 use crate::word::{self, Word};
+use abbreviation::{Dot, close};
 use restriction::Found;
 pub(crate) use restriction::in_reason;
 
 /// The most bytes of a constitution.
 pub const BYTES_MAX: usize = 4 << 20;
+
+/// The most words of a statement.
+pub const WORDS_MAX: usize = 10_000;
 
 /// The words of one statement, without the mark at its end.
 #[derive(Clone, Debug)]
@@ -339,11 +344,20 @@ impl Reader {
         if begins_sentence(&words) {
             self.end_sentence();
         }
-        for word in words {
-            if word.is_end() {
-                self.end_sentence();
-            } else {
-                self.pending.push(word);
+        for (at, word) in words.iter().enumerate() {
+            let rest = words.get(at + 1..).unwrap_or_default();
+            if !word.is_end() {
+                self.pending.push(word.clone());
+                continue;
+            }
+            match abbreviation::ended_by(word, &self.pending, rest) {
+                Dot::Sentence => self.end_sentence(),
+                Dot::Abbreviation => self.pending.last_mut().into_iter().for_each(close),
+                Dot::Unclear => {
+                    let last = self.pending.last().map_or_else(String::new, |it| it.text.clone());
+                    self.fault(word.line, word.column, &format!("{last}."), abbreviation::UNCLEAR);
+                    self.end_sentence();
+                }
             }
         }
         if self.pending.last().is_some_and(|word| word.is(":")) && !self.is_in_list {
@@ -364,7 +378,18 @@ impl Reader {
         if let Some(introduction) = self.introduction.as_ref().filter(|_| self.is_in_list) {
             words = introduction.iter().cloned().chain(words).collect();
         }
-        self.statements.push(Statement { words, line });
+        self.state(words, line);
+    }
+
+    /// Takes a statement, unless reading it would take too long.
+    fn state(&mut self, words: Vec<Word>, line: usize) {
+        if words.len() <= WORDS_MAX {
+            return self.statements.push(Statement { words, line });
+        }
+        let problem = format!(
+            "a sentence has at most {WORDS_MAX} words; put the values into a list: `@name`"
+        );
+        self.fault(line, 1, "…", &problem);
     }
 
     /// Ends the block quote that is being read.
@@ -392,7 +417,7 @@ impl Reader {
     fn end_introduction(&mut self) {
         if let Some(words) = self.introduction.take().filter(|_| !self.is_in_list) {
             let line = words.first().map_or(1, |word| word.line);
-            self.statements.push(Statement { words, line });
+            self.state(words, line);
         }
     }
 }

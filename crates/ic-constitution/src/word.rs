@@ -46,6 +46,9 @@ impl Word {
     }
 }
 
+/// The most bytes of a word without quotes, which are those of a path.
+const BYTES_MAX: usize = 4096;
+
 /// Cuts a line into words; `at` is the column at which it begins.
 pub fn words(text: &str, line: usize, at: usize) -> Result<Vec<Word>, Unreadable> {
     let chars: Vec<char> = text.chars().collect();
@@ -81,12 +84,19 @@ pub fn words(text: &str, line: usize, at: usize) -> Result<Vec<Word>, Unreadable
             if let Some(problem) = word.chars().find_map(|it| hidden(it).or(blank(it))) {
                 return Err(Unreadable { column, words: word.escape_debug().to_string(), problem });
             }
+            if BYTES_MAX < word.len() {
+                let problem = format!("a word has at most {BYTES_MAX} bytes");
+                return Err(Unreadable { column, words: "…".to_owned(), problem });
+            }
             position += word.chars().count();
             push(&mut words, &word, line, column);
         }
     }
     Ok(words)
 }
+
+/// Marks at the end of a word that are words of their own.
+const MARKS: [char; 6] = ['.', ',', ';', ':', '!', '?'];
 
 /// Adds a word and the marks around it.
 fn push(words: &mut Vec<Word>, word: &str, line: usize, column: usize) {
@@ -97,7 +107,7 @@ fn push(words: &mut Vec<Word>, word: &str, line: usize, column: usize) {
         words.push(Word::new("(".to_owned(), false, line, column));
         return push(words, rest, line, column + 1);
     }
-    let inner = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+    let inner = word.trim_end_matches(MARKS);
     if let Some(rest) = inner.strip_suffix(')').filter(|rest| !rest.contains('(')) {
         push(words, rest, line, column);
         let at = column + rest.chars().count();
@@ -109,7 +119,11 @@ fn push(words: &mut Vec<Word>, word: &str, line: usize, column: usize) {
         return;
     }
     let plain = without_emphasis(word);
-    let marks: String = plain.chars().rev().take_while(|it| ".,;:!?".contains(*it)).collect();
+    let mut marks: String = plain.chars().rev().take_while(|it| MARKS.contains(it)).collect();
+    // SECURITY: without its dots, `~/a/..` would be another directory, and a *never* for it hold elsewhere.
+    if plain.trim_end_matches(MARKS).ends_with('/') && marks.ends_with("..") {
+        marks.truncate(marks.len() - 2);
+    }
     let stem: String = plain.chars().take(plain.chars().count() - marks.chars().count()).collect();
     let stem = without_emphasis(&stem).to_owned();
     if !stem.is_empty() {

@@ -9,6 +9,7 @@
 mod listed;
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use ic_types::CanonicalPath;
 
@@ -177,7 +178,9 @@ impl ListedName {
 
 /// Compares names as a file system that ignores case would, since some do.
 pub fn is_same(name: &OsStr, listed: &str) -> bool {
-    name.eq_ignore_ascii_case(listed)
+    // Asked for every name of every path, and most begin with another letter.
+    let first = |it: &[u8]| it.first().map(u8::to_ascii_lowercase);
+    first(name.as_bytes()) == first(listed.as_bytes()) && name.eq_ignore_ascii_case(listed)
 }
 
 impl Bounds {
@@ -190,7 +193,12 @@ impl Bounds {
             Reach::Itself => *path == listed.path,
             Reach::Beneath => path.is_within(&listed.path),
         });
-        at_home || self.beginning_of(path).is_listed(path)
+        // Where the home begins matters for directories of packages alone, and takes long to find out.
+        let n_outer = match path.components().any(is_packages) {
+            true => self.n_outer(path),
+            false => 0,
+        };
+        at_home || Beginning { n_skipped: self.n_skipped(path), n_outer }.is_listed(path)
     }
 
     /// Returns whether `path` lies in a sandbox that was made for the session, in which the host runs
@@ -203,24 +211,37 @@ impl Bounds {
 
     /// Returns where the names of a path begin to count.
     pub fn beginning_of(&self, path: &CanonicalPath) -> Beginning {
-        match &self.sandbox {
-            Some(it) if it.kind.is_used_by_host() && path.is_within(&it.path) => {
-                Beginning { n_skipped: it.path.components().count(), n_outer: 0 }
-            }
-            Some(_) | None => {
-                let shared = self.home_executes.iter().map(|it| n_shared(path, &it.path));
-                Beginning { n_skipped: 0, n_outer: shared.max().unwrap_or(0) }
-            }
+        Beginning { n_skipped: self.n_skipped(path), n_outer: self.n_outer(path) }
+    }
+
+    /// Returns how many components lead to the workspace that a path lies in.
+    fn n_skipped(&self, path: &CanonicalPath) -> usize {
+        self.workspace_of(path).map_or(0, |it| it.components().count())
+    }
+
+    /// Returns how many components lead to the home, outside of a workspace.
+    fn n_outer(&self, path: &CanonicalPath) -> usize {
+        if self.workspace_of(path).is_some() {
+            return 0;
         }
+        let shared = self.home_executes.iter().map(|it| n_shared(path, &it.path));
+        shared.max().unwrap_or(0)
+    }
+
+    /// Returns the workspace, if a path lies in it.
+    fn workspace_of(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
+        let sandbox = self.sandbox.as_ref().filter(|it| it.kind.is_used_by_host())?;
+        path.is_within(&sandbox.path).then_some(&sandbox.path)
     }
 }
 
 /// Returns how many directories lie above both paths.
 fn n_shared(path: &CanonicalPath, other: &CanonicalPath) -> usize {
-    // Asked for every value and every name of the home, so nothing is copied.
-    let shared = path.components().zip(other.components()).take_while(|(a, b)| a == b).count();
-    let n_above = |it: &CanonicalPath| it.components().count().saturating_sub(1);
-    shared.min(n_above(path)).min(n_above(other))
+    let [path, other] = [path, other].map(|it| it.as_path().as_os_str().as_bytes());
+    // INVARIANT: both are in normal form, so each slash that they share but the first ends a directory that
+    // something lies beneath. Asked for every value and every name of the home, so nothing is split.
+    let shared = path.iter().zip(other).take_while(|(a, b)| a == b);
+    shared.filter(|(byte, _)| **byte == b'/').count().saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use ic_types::Role;
 
 use super::{Search, State};
 use crate::TooComplex;
-use crate::rows::LIST_ALLOWED_DIRECTORIES;
+use crate::context::Context;
+use crate::rows::{LIST_ALLOWED_DIRECTORIES, ToolRows};
 
 impl<const N: usize> Search<'_, '_, N> {
     /// Returns what each policy says of the call.
@@ -33,40 +34,53 @@ impl<const N: usize> Search<'_, '_, N> {
     pub(super) fn own_of_call(&self, state: &State<N>) -> Result<[Effect; N], TooComplex> {
         let mut effects = [Effect::Allow; N];
         for (side, effect) in effects.iter_mut().enumerate() {
-            let roles = self.variant.roles.get(side).map(Vec::as_slice).unwrap_or_default();
             if self.is_listing(side, state) {
                 continue;
             }
-            *effect = match self.standings.get(side) {
-                Some(Standing::Annotated) => Effect::Allow,
-                Some(Standing::Draft) => Effect::Escalate,
-                Some(Standing::Unknown | Standing::OfServer | Standing::Plan) | None => {
-                    Effect::Deny
-                }
-            };
-            if self.variant.knows_arguments.get(side) != Some(&true) {
-                *effect = Effect::Deny;
-            }
             let (Some(rows), Some(context)) = (self.rows.get(side), state.key.contexts.get(side))
             else {
+                *effect = Effect::Deny;
                 continue;
             };
-            if *effect == Effect::Deny {
+            // Of all that the states of one variant differ in, nothing else matters here.
+            let key = (side, state.key.is_bare, context.clone());
+            if let Some(known) = self.own.borrow().get(&key) {
+                *effect = *known;
                 continue;
             }
-            let mut arguments = self.variant.arguments.clone();
-            let has_resources = roles.iter().any(|role| role.is_resource());
-            if !has_resources && !state.key.is_bare {
-                arguments.insert("example", true);
-            }
-            let said = if has_resources {
-                rows.beside(roles, &arguments, context)?
-            } else {
-                rows.whole(roles, &arguments, context)?.effect
-            };
-            *effect = (*effect).max(said);
+            *effect = self.own_of_side(side, rows, &key)?;
+            self.own.borrow_mut().insert(key, *effect);
         }
         Ok(effects)
+    }
+
+    /// Returns what one policy says of calls with or without arguments, in a context, apart from their roles.
+    fn own_of_side(
+        &self,
+        side: usize,
+        rows: &ToolRows<'_, '_>,
+        (_, is_bare, context): &(usize, bool, Context),
+    ) -> Result<Effect, TooComplex> {
+        let standing = match self.standings.get(side) {
+            Some(Standing::Annotated) => Effect::Allow,
+            Some(Standing::Draft) => Effect::Escalate,
+            Some(Standing::Unknown | Standing::OfServer | Standing::Plan) | None => Effect::Deny,
+        };
+        let knows_arguments = self.variant.knows_arguments.get(side) == Some(&true);
+        if standing == Effect::Deny || !knows_arguments {
+            return Ok(Effect::Deny);
+        }
+        let roles = self.variant.roles.get(side).map(Vec::as_slice).unwrap_or_default();
+        let has_resources = roles.iter().any(|role| role.is_resource());
+        let mut arguments = self.variant.arguments.clone();
+        if !has_resources && !is_bare {
+            arguments.insert("example", true);
+        }
+        let said = match has_resources {
+            true => rows.beside(roles, &arguments, context)?,
+            false => rows.whole(roles, &arguments, context)?.effect,
+        };
+        Ok(standing.max(said))
     }
 
     /// Returns what is said of a role that the call has and that has no values.

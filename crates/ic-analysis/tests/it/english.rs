@@ -203,3 +203,110 @@ fn the_title_of_a_policy_is_never_read_as_a_sentence() {
         assert!(text.starts_with(expected), "{title}: {text}");
     }
 }
+
+/// What is done anywhere else in the workspace `/s` (decision 43): `fs` and `git` are contained, `x` is not.
+#[test]
+fn anywhere_else_leaves_the_workspace_to_contained_servers_alone() {
+    let load = |file: &str| world::policy_file(file, ANNOTATIONS[0]);
+    let bounds = world::bounds(SandboxKind::Workspace);
+    let rows = [
+        ("The agent may read files anywhere else with x.", "x", "allow"),
+        ("The agent may read files anywhere else with x.", "fs", "allow"),
+        ("The agent must never read files anywhere else.", "x", "deny"),
+        ("The agent must never read files anywhere else.", "fs", "allow"),
+        ("Ask before reading files anywhere else.", "x", "escalate"),
+        ("Ask before reading files anywhere else.", "git", "allow"),
+        ("The agent must never read files anywhere.", "fs", "deny"),
+    ];
+    for (text, server, expected) in rows {
+        let tools = tools(&policy("[]", ANNOTATIONS[0]));
+        let policy = compiled(text, &tools, &load).unwrap();
+        let values = vec![world::value(Role::ReadPath, "/s/a", true)];
+        let roles = vec![ic_policy::RoleValues { role: Role::ReadPath, values }];
+        let parts = world::parts(&server.parse().unwrap(), &"look".parse().unwrap(), roles);
+        let call = ic_policy::ResolvedCall::assert_resolved(parts);
+        let verdict = ic_policy::evaluate(&policy, &bounds, call);
+        assert_eq!(verdict.effect().as_str(), expected, "{text} {server}");
+    }
+}
+
+/// A list about branches says nothing of paths and remotes, which are many.
+#[test]
+fn remotes_and_branches_are_compared_with_what_asks_about_neither() {
+    let default = builtin::load(Builtin::Default);
+    let load = |file: &str| {
+        let compiled = Source { file: "compiled-policy.json", bytes: file.as_bytes() };
+        let sources = PolicySources { compiled, ..Builtin::Default.sources() };
+        Policy::load(&sources, &builtin::locate).unwrap()
+    };
+    let text = "The agent may deal with remotes at github.com.\n\
+                The agent may only name branches called dev.\n\
+                The agent may read and write files in ~/code.\n\
+                The agent may commit in ~/code.\n";
+    let after = compiled(text, &tools(&default), &load).unwrap();
+    let bounds = builtin::bounds();
+    let subject = |policy| Subject { policy, bounds: &bounds };
+    let changes = Comparison::new(subject(&default), subject(&after)).changes().unwrap();
+    let is_opened =
+        |role: Role| changes.iter().any(|it| it.does.contains(&role) && it.is_widening());
+    assert!(is_opened(Role::GitRemoteUrl) && is_opened(Role::WritePath));
+    let closes_calls =
+        |it: &ic_analysis::Change| it.part == ic_analysis::diff::Part::Call && !it.is_widening();
+    assert!(changes.iter().any(closes_calls), "a branch that is not named is refused");
+}
+
+/// What is said to have no effect has none: without the sentence, no call is judged otherwise.
+mod idle {
+    use super::*;
+
+    const SENTENCES: [&str; 20] = [
+        "The agent may read files in /d.",
+        "The agent may read files in /d/a.",
+        "The agent may read files anywhere else.",
+        "The agent may read and write files in /s/a.",
+        "Ask before reading files in /d.",
+        "Ask before reading files anywhere else.",
+        "Ask before deleting files in /d/a with git.",
+        "The agent must never read files in /d/a.",
+        "The agent must never delete files.",
+        "The agent must never delete files anywhere else.",
+        "The agent may delete files in /d.",
+        "The agent may read files in /d with x.",
+        "Ask before reading files with x.",
+        "The agent must never write files in the sandbox.",
+        "The agent may send mail to eve@x.example with x.",
+        "The agent must never send mail anywhere else.",
+        "The agent may deal with remotes at b.example with git.",
+        "Ask before dealing with remotes at *.b.example.",
+        "The agent may use edit of x.",
+        "Everything else is for a person to decide.",
+    ];
+
+    proptest! {
+        #![proptest_config(config(60))]
+
+        #[test]
+        fn a_sentence_without_effect_can_be_taken_out(
+            chosen in proptest::sample::subsequence((0..SENTENCES.len()).collect::<Vec<_>>(), 2..7),
+            kind in any_kind(),
+        ) {
+            let load = |file: &str| world::policy_file(file, ANNOTATIONS[0]);
+            let tools = tools(&policy("[]", ANNOTATIONS[0]));
+            let bounds = [world::bounds(kind)];
+            let text = |left_out: Option<usize>| {
+                let line = |(at, it): (usize, &usize)| if left_out == Some(at + 1) { "" } else { SENTENCES[*it] };
+                chosen.iter().enumerate().map(line).collect::<Vec<_>>().join("\n\n")
+            };
+            let lines = |at: usize| 2 * at - 1;
+            let all = text(None);
+            let Ok(found) = compile(&parse(&all).unwrap(), &tools) else { return Ok(()) };
+            let before = compiled(&all, &tools, &load).unwrap();
+            for at in 1..=chosen.len() {
+                let is_about = |it: &&ic_constitution::Note| it.line == lines(at) && it.text.contains("has no effect");
+                let Some(note) = found.notes.iter().find(is_about) else { continue };
+                let after = compiled(&text(Some(at)), &tools, &load);
+                prop_assert_eq!(compare(&before, after.as_ref(), &bounds), Compared::Same, "{}\n{}", all, note.text);
+            }
+        }
+    }
+}

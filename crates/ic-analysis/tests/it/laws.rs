@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use ic_analysis::{Asked, Class, Subject, Table};
-use ic_policy::{ResolvedCall, RoleValues, Standing, evaluate};
+use ic_analysis::{Asked, By, Class, Subject, Table};
+use ic_policy::{ResolvedCall, RoleValues, SandboxKind, Standing, evaluate};
 use ic_types::{Object, Role, ServerName, ToolName};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -94,4 +94,15 @@ proptest! {
             );
         }
     }
+}
+
+#[test]
+fn a_rule_has_a_say_beneath_an_invariant_that_decides() {
+    let rule = r#"[{"name":"hooks","if":{"paths":{"roles":["write-path"],"within":"/e/.git"}},"then":"allow","reason":"r"}]"#;
+    let (policy, bounds) = (policy(rule, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let table = Table::new(Subject { policy: &policy, bounds: &bounds }, &Asked::default());
+    let lines = table.lines().unwrap();
+    let by_rule = |by: By| by == By::Rule(0);
+    assert!(!lines.iter().any(|it| by_rule(it.outcome.by)), "the host executes what is there");
+    assert_eq!(table.heard().unwrap(), [0].into());
 }

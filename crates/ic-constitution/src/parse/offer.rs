@@ -5,6 +5,7 @@
 //! say: of words that restrict something, a sentence that restricts is offered, or nothing.
 
 mod limit;
+mod tool;
 
 use ic_policy::Effect;
 
@@ -182,9 +183,19 @@ pub(super) fn offers(words: &[Word]) -> Vec<String> {
     {
         return Vec::new();
     }
-    let words = &without_brackets(words);
+    let words = &without_commas(&without_brackets(words));
     let is_limited = words.iter().enumerate().any(|(at, _)| limits(words, at));
-    let mut offered: Vec<Sentence> = guesses(words)
+    if tool::are_named(words) {
+        // Whatever its verbs are, the sentence is about tools, and not about files.
+        return tool::offer(words).map(|it| it.to_string()).into_iter().collect();
+    }
+    // What is an exception to another sentence says nothing by itself.
+    if words.first().is_some_and(|it| it.is_one_of(&EXCEPTIONS)) && effect_of(words).is_none() {
+        return Vec::new();
+    }
+    let guesses = guesses(words);
+    let is_limited = is_limited || leaves_out_files(&guesses, words);
+    let mut offered: Vec<Sentence> = guesses
         .into_iter()
         .filter(|it| !says_more(it, words))
         .map(|it| if is_limited { asking(it) } else { it })
@@ -216,6 +227,29 @@ fn without_brackets(words: &[Word]) -> Vec<Word> {
     let restricts = has(&inside, &NEGATIVE) || has(&inside, &EXCEPTIONS) || has(&inside, &ASKING);
     let is_left_out = |it: &Word| it.is(")") || it.is("(") && !restricts;
     words.iter().filter(|it| !is_left_out(it)).cloned().collect()
+}
+
+/// Takes hosts apart that are joined by commas without a blank: "docs.rs,crates.io".
+fn without_commas(words: &[Word]) -> Vec<Word> {
+    let apart = |word: &Word| {
+        let part = |text: &str| Word {
+            text: text.to_owned(),
+            low: text.to_ascii_lowercase(),
+            ..word.clone()
+        };
+        let parts: Vec<Word> = word.text.split(',').map(part).collect();
+        let is_hosts = !word.is_quoted && parts.iter().all(|it| host_of(it).is_some());
+        if is_hosts { parts } else { vec![word.clone()] }
+    };
+    words.iter().flat_map(apart).collect()
+}
+
+/// Returns whether the words name files, and the sentences whole directories: "README.md in ~/a".
+fn leaves_out_files(guesses: &[Sentence], words: &[Word]) -> bool {
+    // Names of files look like hosts.
+    let is_file = |it: &Word| host_of(it).is_some() && directory_of(it).is_none();
+    let names_hosts = guesses.iter().any(|it| matches!(it.place, Place::Hosts(_)));
+    words.iter().any(is_file) && !names_hosts
 }
 
 /// Returns whether a sentence allows something everywhere, and the words do not.
@@ -375,7 +409,7 @@ fn plain(effect: Effect, verbs: Vec<Verb>, place: Place) -> Sentence {
 
 /// Finds verbs anywhere in the words; all of one kind.
 fn verbs(words: &[Word]) -> Vec<Verb> {
-    let mut found: Vec<Verb> = Vec::new();
+    let (mut found, mut used): (Vec<Verb>, Vec<Verb>) = (Vec::new(), Vec::new());
     for at in 0..words.len() {
         let here = words.get(at..).unwrap_or_default();
         let Some(first) = here.first().filter(|it| !it.is_quoted) else { continue };
@@ -387,8 +421,13 @@ fn verbs(words: &[Word]) -> Vec<Verb> {
             .max_by_key(|(_, phrase)| phrase.len());
         match longest {
             Some((verb, _)) => found.push(verb),
+            None if first.is_one_of(&["use", "using"]) => used.extend(near(&first.low)),
             None => found.extend(near(&first.low)),
         }
+    }
+    // What something is used for says more: "use git to commit".
+    if found.is_empty() {
+        found = used;
     }
     let mut kept: Vec<Verb> = Vec::new();
     for verb in found {

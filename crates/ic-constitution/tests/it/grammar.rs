@@ -128,3 +128,18 @@ fn what_is_offered_for_words_without_a_verb_is_a_sentence() {
         }
     }
 }
+
+#[test]
+fn what_would_take_too_long_to_read_is_refused() {
+    let rows = [
+        (")".repeat(200_000), "a word has at most 4096 bytes"),
+        ("(".repeat(200_000), "a word has at most 4096 bytes"),
+        ("~/a".repeat(200_000), "a word has at most 4096 bytes"),
+        ("( ".repeat(200_000), "a sentence has at most 10000 words"),
+        ("~/a and ".repeat(100_000), "a sentence has at most 10000 words"),
+    ];
+    for (text, problem) in rows {
+        let faults = parse(&format!("The agent may read files in {text}.")).unwrap_err();
+        assert!(faults.0[0].problem.starts_with(problem), "{}", faults.0[0].problem);
+    }
+}

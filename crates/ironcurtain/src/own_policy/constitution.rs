@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ic_constitution::artifact::{self, Origin as Compiling};
 use ic_constitution::scenario::{self, Scenario};
-use ic_constitution::{Compiled, Constitution, Faults, Tool, compile, parse};
+use ic_constitution::{Compiled, Constitution, Directory, Faults, Place, Tool, compile, parse};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_opening::policy::{As, COMPILED, Loaded, NoSandbox, Wanted};
 use ic_policy::artifact::{ScenarioSource, Scenarios, Source};
@@ -186,9 +186,35 @@ impl Made {
         let making = making(environment)?;
         self.leave(&making)?;
         let said = |it: &Outcome| visible_line(&format!("{}: {}", it.description, it.said()));
+        let details = wrong.iter().map(said).chain(self.links(&loaded));
         Err(Failure::config("the compiled policy does not say what its scenarios say")
-            .with_details(wrong.iter().map(said).collect())
+            .with_details(details.collect())
             .with_hint(format!("nothing was replaced; the files are in `{}`", making.display())))
+    }
+
+    /// Says which directories of sentences lead through links: another sentence may be about the same place,
+    /// which cannot be seen from the words.
+    fn links(&self, loaded: &Loaded) -> Vec<String> {
+        let home = &loaded.judge.home;
+        let link = |line: usize, path: &str| {
+            let found = loaded.roots.locate(path, home, &loaded.sandbox).ok()?;
+            let written = ic_resolve::path::absolute(path, home, None).ok()?;
+            (written.as_path() != found.as_path()).then(|| {
+                visible_line(&format!(
+                    "line {line}: `{path}` leads through a link to `{found}`; name that directory instead, since \
+                     sentences are compared by the names of their directories"
+                ))
+            })
+        };
+        let mut said = Vec::new();
+        for sentence in &self.constitution.sentences {
+            let Place::Directories(all) = &sentence.place else { continue };
+            said.extend(all.iter().filter_map(|it| match it {
+                Directory::At(path) => link(sentence.line, path),
+                Directory::Sandbox(_) => None,
+            }));
+        }
+        said
     }
 
     /// Writes the files for somebody to look at.

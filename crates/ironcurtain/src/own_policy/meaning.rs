@@ -203,18 +203,21 @@ fn lists(sentence: &Sentence, made: &Made) -> Vec<String> {
     .collect()
 }
 
-/// Returns the sentences, with their lines, of which no rule decides about any call.
+/// Returns the sentences, with their lines, of which no rule has a say in any call.
+///
+/// A rule has one beneath an invariant, too: without it, what is asked about there would be denied.
 fn idle<'a>(made: &'a Made, loaded: &Loaded) -> Vec<(usize, &'a str)> {
     let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
-    let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
+    let Ok(heard) = Table::new(Subject { policy, bounds }, &Asked::default()).heard() else {
         return Vec::new();
     };
-    let deciding: BTreeSet<String> = lines.iter().map(|it| it.outcome.by.name(policy)).collect();
+    let heard = heard.iter().filter_map(|position| policy.rules().get(*position));
+    let heard: BTreeSet<&str> = heard.map(ic_policy::Rule::name).collect();
     let rules = || made.compiled.rules.iter();
     let sentence = |it: &'a Rule| Some((it.line?, it.principle.as_str()));
     let all: BTreeSet<(usize, &str)> = rules().filter_map(sentence).collect();
     let tools = english::tools(loaded);
-    let counts = |it: &&Rule| deciding.contains(&it.name) || is_beside_places(it, &tools);
+    let counts = |it: &&Rule| heard.contains(it.name.as_str()) || is_beside_places(it, &tools);
     let used: BTreeSet<(usize, &str)> = rules().filter(counts).filter_map(sentence).collect();
     all.difference(&used).copied().collect()
 }
