@@ -53,6 +53,8 @@ struct Text<'a> {
     description: Option<&'a str>,
     /// Whether the schema lists all values that it can have.
     is_choice: bool,
+    /// Whether an object can stand there whose keys the schema does not name.
+    is_open: bool,
 }
 
 /// Drafts the annotation of a tool that its server lists in this way.
@@ -211,7 +213,8 @@ impl<'a> Walk<'a> {
         let described = parts.iter().filter_map(|part| part.get("description")?.as_str());
         let description = described.max_by_key(|it| it.len());
         let is_choice = !parts.is_empty() && self.is_choice(parts, 0);
-        self.texts.push(Text { place: place.to_owned(), name, description, is_choice });
+        let is_open = parts.iter().any(|part| is_open(part));
+        self.texts.push(Text { place: place.to_owned(), name, description, is_choice, is_open });
     }
 
     /// Returns whether every text that may stand there is listed in the schema.

@@ -114,7 +114,7 @@ fn question(text: &Text<'_>, deed: Deed) -> Option<&'static str> {
     if text.is_choice {
         return is_one(&name, words::RIGHTS.0).then_some(words::RIGHTS.1);
     }
-    if words::is_setting(&name) {
+    if words::is_setting(&name) && !text.is_open {
         // `after: ID of the last message`, `fields: JSON of what is set`
         let told = text.description.is_some_and(|it| is_one(&words_of(it), words::BEYOND_SETTINGS));
         return told.then_some(words::UNKNOWN);
@@ -191,6 +191,8 @@ mod tests {
             ("list", "issue_type", None),
             ("list", "page_token", None),
             ("list", "sort_by", None),
+            ("click", "selector", None),
+            ("delete", "labelSelector", Some(words::UNKNOWN)),
             ("list", "createdAfter", None),
             ("list", "assignedTo", Some(words::RECIPIENT)),
             ("send_money", "amount", None),
@@ -213,6 +215,7 @@ mod tests {
             (r#"{"x":{"type":"boolean"}}"#, None),
             (r#"{"x":{}}"#, Some("x")),
             (r#"{"x":{"type":"object"}}"#, Some("x")),
+            (r#"{"fields":{"type":"object"}}"#, Some("fields")),
             (r#"{"x":{"additionalProperties":{"type":"string"}}}"#, Some("x")),
             (r#"{"x":{"type":"object","properties":{"to":{"type":"string"}}}}"#, Some("/x/to")),
             (r#"{"after":{"type":"string"}}"#, None),

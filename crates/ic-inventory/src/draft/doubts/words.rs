@@ -69,15 +69,15 @@ pub(super) const BEYOND_SETTINGS: &str = "id ids json uuid";
 const SETTINGS: &str = "agent align alignment amount angle ascending asc bottom button color colors colour compression count \
     country currency cursor date dates datetime day days deadline decoration delay delimiter depth desc device \
     direction distance duration element emoji encoding end engine estimate expand flex font format formats fps \
-    freshness geolocation gravity height hour hours icon index interval kind lang language languages layout left \
+    freshness geolocation gravity height hour hours icon interval kind lang language languages layout left \
     level limit locale margin max metric metrics min minute mode model month offset operator order ordering \
     orientation page pagination palette period platform position precision priority provider quality radius ratio \
-    raw reaction recency region resolution right sampling scale scaling selector selectors severity size sort \
-    sorting sorts spacing speed spent start state states status step strategy style submit temperature theme \
+    raw reaction recency region resolution right sampling scale scaling severity size sort \
+    sorting sorts spacing speed spent start state states since status step strategy style submit temperature theme \
     thought thoughts threshold time timeframe timeout times timestamp timezone top tz uid unit units until \
     verbosity version viewport wait weight width year zoom";
 /// Words that make a name one of a setting wherever they stand: `paddingTop`, `excluded_file_patterns`.
-const SETTING_ANYWHERE: &str = "color excluded exclude margin offset padding regex selector";
+const SETTING_ANYWHERE: &str = "color excluded exclude margin offset padding regex";
 /// The first words of names of flags, also of those that are given as texts.
 const FLAGS: &str = "allow enable has ignore is needs return should use";
 /// Words behind which the word before counts: `sort_by`, `size_value`.
@@ -98,15 +98,16 @@ pub(super) fn is_setting(name: &[String]) -> bool {
         return true;
     }
     match name[..] {
-        ["after" | "before" | "since" | "started" | "ended" | "include" | "fields"] => true,
+        ["after" | "before" | "started" | "ended" | "include" | "fields"]
+        | [.., "return", "fields"] => true,
         [.., before, "token"] => PAGING.contains(&before),
-        [.., before, "type" | "types"] => !TYPED.contains(&before),
-        ["type" | "types"] => true,
+        [.., "type" | "types"] => !TYPED.iter().any(|it| name.contains(it)),
+        // Of a page, and not of what is deleted.
+        [.., "selector"] => !["field", "label", "node"].iter().any(|it| name.contains(it)),
         [first, _, ..] if has(FLAGS, first) => true,
         ["date", last] if SPANS.contains(&last) => true,
         [.., before, last] if WHEN.contains(&last) && before.ends_with("ed") => true,
         [.., before, last] if TRAILING.contains(&last) => has(SETTINGS, before),
-        [.., "return", "fields"] => true,
         [.., last] => has(SETTINGS, last),
         [] => false,
     }

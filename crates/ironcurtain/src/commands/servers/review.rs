@@ -116,8 +116,7 @@ pub(super) fn review(
         Some(compiler) => review.advise(compiler, screen)?,
         None => Vec::new(),
     };
-    let seen = seen::in_calls(name, config, &home)?;
-    advice.extend(doubts::lines(&review, &seen));
+    advice.extend(doubts::lines(&review, &seen::in_calls(name, config, &home)?));
     let what = format!("what the tools of `{name}` mean");
     let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
     let policy = Effects::new(name, environment, screen)?;

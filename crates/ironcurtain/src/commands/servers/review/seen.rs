@@ -3,12 +3,12 @@
 //! A log that cannot be read tells nothing here: it could only bring up a question.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use ic_audit::read::{Record, Records};
 use ic_home::Home;
 use ic_inventory::draft::observed::Observed;
 use ic_inventory::servers_file::ServerConfig;
+use ic_policy::DomainSet;
 use ic_types::{Json, ServerName};
 
 use crate::commands::audit::find;
@@ -36,18 +36,14 @@ pub(super) fn in_calls(
     config: &ServerConfig,
     home: &Home,
 ) -> Result<Seen, Failure> {
-    let patterns = config.allowed_domains.iter().flat_map(|set| set.patterns());
+    let patterns = config.allowed_domains.iter().flat_map(DomainSet::patterns);
     let hosts: Vec<String> = patterns.map(ToString::to_string).collect();
     let is_known = |text: &str| hosts.iter().any(|host| host.eq_ignore_ascii_case(text));
     let (mut seen, mut n_left) = (Seen::default(), BYTES_MAX);
     // Most lines are about other servers, and are not parsed.
     let mark = format!(r#""server":"{name}""#);
     for found in find::all(home)?.iter().rev() {
-        let is_file = fs::symlink_metadata(&found.files.log).is_ok_and(|it| it.is_file());
-        let Some(mut records) = is_file.then(|| Records::open(&found.files.log).ok()).flatten()
-        else {
-            continue;
-        };
+        let Ok(mut records) = Records::open(&found.files.log) else { continue };
         while let Ok(Some(line)) = records.next_line() {
             let Some(left) = n_left.checked_sub(line.len()) else { return Ok(seen) };
             n_left = left;
