@@ -5,7 +5,9 @@
 //! an argument whose schema we cannot follow to its end is taken for a path as a whole, so that a call with
 //! anything but a text in it is denied. What a name says is in `names`. Nothing is asked or written here.
 
-pub mod names;
+pub mod doubts;
+pub(crate) mod names;
+pub mod observed;
 
 use ic_types::{Json, Object};
 
@@ -33,9 +35,42 @@ impl Looks {
     }
 }
 
+/// What was found of the arguments of a tool.
+#[derive(Debug, Default)]
+struct Found<'a> {
+    /// Each place that has a meaning of its own, with its roles.
+    args: Object,
+    /// The texts that are taken for data.
+    texts: Vec<Text<'a>>,
+}
+
+/// A place where a text can stand that looks like neither a path nor a URL.
+#[derive(Clone, Debug)]
+struct Text<'a> {
+    place: String,
+    /// The key under which it stands; that of the list, if it is in one.
+    name: &'a str,
+    description: Option<&'a str>,
+    /// Whether the schema lists all values that it can have.
+    is_choice: bool,
+    /// Whether an object can stand there whose keys the schema does not name.
+    is_open: bool,
+}
+
 /// Drafts the annotation of a tool that its server lists in this way.
 pub fn annotation(server: &str, name: &str, listed: &Object) -> Object {
-    let mut args = Object::new();
+    let mut annotation = Object::new();
+    annotation.insert("toolName", name);
+    annotation.insert("serverName", server);
+    annotation.insert("comment", "drafted from names and schemas; not confirmed yet");
+    annotation.insert("args", found(listed).args);
+    annotation.insert("draft", true);
+    annotation
+}
+
+/// Looks through all arguments of a tool.
+fn found(listed: &Object) -> Found<'_> {
+    let mut found = Found::default();
     if let Some(root @ Json::Object(schema)) = listed.get("inputSchema") {
         let mut walk = Walk::new(schema);
         // Arguments that we cannot find are not named, and a call with one is denied.
@@ -43,20 +78,15 @@ pub fn annotation(server: &str, name: &str, listed: &Object) -> Object {
         for (argument, schema) in parts.iter().flat_map(|part| properties(part)) {
             for (place, looks) in walk.argument(argument, schema) {
                 // What stands in several branches is taken for a path if one of them says so.
-                if looks == Looks::Path || args.get(&place).is_none() {
+                if looks == Looks::Path || found.args.get(&place).is_none() {
                     let roles: Vec<Json> = looks.roles().iter().map(|it| Json::from(*it)).collect();
-                    args.insert(place, roles);
+                    found.args.insert(place, roles);
                 }
             }
         }
+        found.texts = walk.texts;
     }
-    let mut annotation = Object::new();
-    annotation.insert("toolName", name);
-    annotation.insert("serverName", server);
-    annotation.insert("comment", "drafted from names and schemas; not confirmed yet");
-    annotation.insert("args", args);
-    annotation.insert("draft", true);
-    annotation
+    found
 }
 
 /// A way through the schema of one tool.
@@ -70,6 +100,8 @@ struct Walk<'a> {
     is_unknown: bool,
     /// Whether the argument at hand holds things of its own kind.
     is_recursive: bool,
+    /// The texts that look like nothing, so far.
+    texts: Vec<Text<'a>>,
 }
 
 /// How a place in a schema was reached.
@@ -87,14 +119,15 @@ type Part<'a> = (&'a Object, Vec<String>);
 
 impl<'a> Walk<'a> {
     fn new(root: &'a Object) -> Self {
-        Self { root, schemas_left: SCHEMAS_MAX, is_unknown: false, is_recursive: false }
+        let (is_unknown, is_recursive, texts) = (false, false, Vec::new());
+        Self { root, schemas_left: SCHEMAS_MAX, is_unknown, is_recursive, texts }
     }
 
     /// Drafts one argument of a tool.
-    fn argument(&mut self, argument: &str, schema: &'a Json) -> Vec<(String, Looks)> {
+    fn argument(&mut self, argument: &'a str, schema: &'a Json) -> Vec<(String, Looks)> {
         (self.is_unknown, self.is_recursive) = (false, false);
         let mut found = Vec::new();
-        let looks = self.look(argument, schema, false);
+        let looks = self.look((argument, argument), schema, false);
         if looks == Looks::Nothing {
             let pointer = format!("/{}", escaped(argument));
             self.look_inside((&pointer, argument), schema, &Trail::default(), &mut found);
@@ -113,7 +146,7 @@ impl<'a> Walk<'a> {
     /// Finds texts that look like something inside of objects and lists.
     fn look_inside(
         &mut self,
-        (pointer, name): (&str, &str),
+        (pointer, name): (&str, &'a str),
         schema: &'a Json,
         trail: &Trail,
         found: &mut Vec<(String, Looks)>,
@@ -131,7 +164,7 @@ impl<'a> Walk<'a> {
             let trail = Trail { depth: trail.depth + 1, references, is_in_path };
             for (key, schema) in properties(part) {
                 let pointer = format!("{pointer}/{}", escaped(key));
-                match self.look(key, schema, is_in_path) {
+                match self.look((&pointer, key), schema, is_in_path) {
                     Looks::Nothing => self.look_inside((&pointer, key), schema, &trail, found),
                     looks => found.push((pointer, looks)),
                 }
@@ -142,7 +175,7 @@ impl<'a> Walk<'a> {
             // The keys of these are the caller's, so what is found behind one has no pointer.
             for schema in unnamed(part) {
                 let mut inside = Vec::new();
-                let looks = self.look(name, schema, is_in_path);
+                let looks = self.look((pointer, name), schema, is_in_path);
                 self.look_inside((pointer, ""), schema, &trail, &mut inside);
                 self.is_unknown |= looks != Looks::Nothing || !inside.is_empty();
             }
@@ -150,17 +183,55 @@ impl<'a> Walk<'a> {
     }
 
     /// Says what a value looks like by its name and schema; only texts and lists of them look like anything.
-    fn look(&mut self, name: &str, schema: &'a Json, is_in_path: bool) -> Looks {
+    fn look(
+        &mut self,
+        (place, name): (&str, &'a str),
+        schema: &'a Json,
+        is_in_path: bool,
+    ) -> Looks {
         let parts = self.parts(schema);
-        if parts.is_empty() || parts.iter().any(|part| self.holds_text(part, 0)) {
-            let said = |key: &str| parts.iter().find_map(|part| part.get(key)?.as_str());
-            if said("format").is_some_and(|format| URL_FORMATS.contains(&format)) {
-                return Looks::Url;
+        if !parts.is_empty() && !parts.iter().any(|part| self.holds_text(part, 0)) {
+            if parts.iter().any(|part| is_open(part)) {
+                self.note((place, name), &parts);
             }
-            let values = parts.iter().flat_map(|part| names::of_values(part));
-            return names::of_argument(name, said("description"), is_in_path, values);
+            return Looks::Nothing;
         }
-        Looks::Nothing
+        let said = |key: &str| parts.iter().find_map(|part| part.get(key)?.as_str());
+        if said("format").is_some_and(|format| URL_FORMATS.contains(&format)) {
+            return Looks::Url;
+        }
+        let values = parts.iter().flat_map(|part| names::of_values(part));
+        let looks = names::of_argument(name, said("description"), is_in_path, values);
+        if looks == Looks::Nothing {
+            self.note((place, name), &parts);
+        }
+        looks
+    }
+
+    /// Remembers a text that looks like nothing.
+    fn note(&mut self, (place, name): (&str, &'a str), parts: &[&'a Object]) {
+        let described = parts.iter().filter_map(|part| part.get("description")?.as_str());
+        let description = described.max_by_key(|it| it.len());
+        let is_choice = !parts.is_empty() && self.is_choice(parts, 0);
+        let is_open = parts.iter().any(|part| is_open(part));
+        self.texts.push(Text { place: place.to_owned(), name, description, is_choice, is_open });
+    }
+
+    /// Returns whether every text that may stand there is listed in the schema.
+    fn is_choice(&mut self, parts: &[&'a Object], depth: usize) -> bool {
+        depth < DEPTH_MAX
+            && parts.iter().all(|part| {
+                let is_listed = part.get("enum").is_some() || part.get("const").is_some();
+                if is_listed || !(is_open(part) || self.holds_text(part, 0)) {
+                    return true;
+                }
+                let items: Vec<&'a Json> = items(part).collect();
+                !items.is_empty()
+                    && items.into_iter().all(|schema| {
+                        let parts = self.parts(schema);
+                        !parts.is_empty() && self.is_choice(&parts, depth + 1)
+                    })
+            })
     }
 
     /// Returns whether a text, or a list of texts, may stand there by this part of a schema.
@@ -264,6 +335,14 @@ impl<'a> Walk<'a> {
         }
         matches!(found, Json::Object(_) | Json::Bool(_)).then_some(found)
     }
+}
+
+/// Returns whether a part of a schema is about an object whose keys it does not name.
+fn is_open(part: &Object) -> bool {
+    part.get("type").and_then(Json::as_str) == Some("object")
+        && properties(part).next().is_none()
+        && unnamed(part).next().is_none()
+        && !matches!(part.get("additionalProperties"), Some(Json::Bool(false)))
 }
 
 fn properties(part: &Object) -> impl Iterator<Item = (&str, &Json)> {

@@ -7,7 +7,7 @@ use ic_resolve::PATH_WORDS;
 use ic_types::{Json, Object};
 
 /// How the names of arguments end that name something by a number or a code, and not by its place.
-const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
+pub(super) const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
 /// The last words of names that may hold a path, besides those that say so.
 const MAYBE_PATH_WORDS: [&str; 21] = [
     "attachment",
@@ -101,109 +101,6 @@ pub(super) fn of_argument<'a>(
         .chain(by_values())
         .find(|looks| *looks != Looks::Nothing)
         .unwrap_or(Looks::Nothing)
-}
-
-/// Names of data that may name somebody or something outside of the call, each with the question to a person.
-const UNSURE: [(&[&str], &str); 6] = [
-    (
-        &[
-            "recipient",
-            "recipients",
-            "to",
-            "cc",
-            "bcc",
-            "email",
-            "emails",
-            "mail",
-            "addressee",
-            "payee",
-            "attendee",
-            "attendees",
-            "invitee",
-            "invitees",
-            "participant",
-            "participants",
-            "contact",
-            "contacts",
-            "phone",
-        ],
-        "does it say who gets something? Then it may be an `email-address`, by which rules can limit it",
-    ),
-    (
-        &["account", "accounts", "iban", "wallet", "beneficiary", "customer"],
-        "is it an account that something goes to?",
-    ),
-    (
-        &["channel", "channels", "room", "chat", "thread", "group", "user", "username", "member"],
-        "does it say where or to whom something is posted?",
-    ),
-    (
-        &[
-            "owner",
-            "org",
-            "organization",
-            "organisation",
-            "project",
-            "workspace",
-            "namespace",
-            "team",
-        ],
-        "does it say whose repository or project something is done to? Then it may be a `github-owner`",
-    ),
-    (
-        &["command", "cmd", "script", "code", "sql", "query", "statement", "expression", "program"],
-        "is it run, so that it could reach any file or address?",
-    ),
-    (
-        &[
-            "database",
-            "db",
-            "bucket",
-            "key",
-            "remote",
-            "branch",
-            "ref",
-            "share",
-            "permission",
-            "role",
-        ],
-        "does it name something outside of the call?",
-    ),
-];
-
-/// What a person is asked where only the description leaves a doubt.
-const TOLD: &str = "its description speaks of a path or an address; is it one?";
-/// Words of a description that leave a doubt.
-const TELLING: [&str; 12] = [
-    "address",
-    "addresses",
-    "directory",
-    "domain",
-    "email",
-    "file",
-    "folder",
-    "host",
-    "hostname",
-    "path",
-    "uri",
-    "url",
-];
-
-/// Returns what a person is to be asked about an argument that looks like data, if its name or its description
-/// leaves a doubt.
-pub fn unsure(place: &str, description: Option<&str>) -> Option<&'static str> {
-    let name = place.rsplit('/').find(|it| *it != "*").unwrap_or(place);
-    let name = words(name);
-    if name.last().is_some_and(|last| ID_WORDS.contains(&last.as_str())) {
-        return None;
-    }
-    let is_about =
-        |(names, _): &&(&[&str], &str)| name.iter().any(|word| names.contains(&word.as_str()));
-    if let Some((_, question)) = UNSURE.iter().find(is_about) {
-        return Some(question);
-    }
-    let told = words(description.unwrap_or_default());
-    told.iter().any(|word| TELLING.contains(&word.as_str())).then_some(TOLD)
 }
 
 /// Says what a name alone looks like.

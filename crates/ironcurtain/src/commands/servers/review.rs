@@ -5,6 +5,8 @@
 
 mod advice;
 mod dialog;
+mod doubts;
+mod seen;
 pub(super) mod table;
 
 use std::collections::BTreeSet;
@@ -114,7 +116,7 @@ pub(super) fn review(
         Some(compiler) => review.advise(compiler, screen)?,
         None => Vec::new(),
     };
-    advice.extend(advice::unsure(&review));
+    advice.extend(doubts::lines(&review, &seen::in_calls(name, config, &home)?));
     let what = format!("what the tools of `{name}` mean");
     let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
     let policy = Effects::new(name, environment, screen)?;

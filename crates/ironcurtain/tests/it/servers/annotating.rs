@@ -50,7 +50,8 @@ fn without_a_key_the_guesses_are_shown_with_questions_and_confirmed() {
     let seen = rig.place.run(["annotate-tools", "--all", "--yes"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     assert!(seen.stderr.contains("no key for a model is set"), "{seen:?}");
-    assert!(seen.stdout.contains("`recipient` of `send_money`: does it say who gets"), "{seen:?}");
+    let question = "  `recipient` of `send_money`: is it an account that money goes to?\n";
+    assert!(seen.stdout.contains(question) && !seen.stdout.contains("`amount`"), "{seen:?}");
     assert!(!written(&rig, "send_money").1);
 }
 

@@ -4,10 +4,9 @@
 //! never offered as data because a model says so; that takes the person, for this argument.
 
 use ic_compiler::annotate::{self, Drafted, Said};
-use ic_inventory::draft::names;
 use ic_types::{Json, Role};
 
-use super::super::{drafts, meaning};
+use super::super::meaning;
 use super::Review;
 use crate::compiling::{self, Compiler};
 use crate::error::Failure;
@@ -110,35 +109,6 @@ fn taken(guessed: &[Role], said: &[Role]) -> Option<Vec<Role>> {
 
 fn as_json(roles: &[Role]) -> Vec<Json> {
     roles.iter().map(|it| Json::from(it.as_str())).collect()
-}
-
-/// Returns the tools of a review that are guessed without much to go by, each as a question in plain words.
-pub(super) fn unsure(review: &Review<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for name in &review.drafts {
-        let Some(tool) = review.annotations.get(name) else { continue };
-        let Some(Json::Object(args)) = tool.get("args") else { continue };
-        for (place, roles) in args.iter() {
-            let is_data = matches!(roles, Json::Array(roles) if roles.iter().all(|it| it.as_str() == Some("none")));
-            let question = names::unsure(place, described(review, name, place)).filter(|_| is_data);
-            if let Some(question) = question {
-                let (place, tool) = (visible(place), visible(drafts::name_of(tool)));
-                lines.push(format!("  `{place}` of `{tool}`: {question}"));
-            }
-        }
-    }
-    if !lines.is_empty() {
-        lines.insert(0, "Taken for data, but please look at these:".to_owned());
-    }
-    lines
-}
-
-/// Returns what a server says of one argument of a tool.
-fn described<'a>(review: &'a Review<'_>, tool: &str, place: &str) -> Option<&'a str> {
-    let Json::Object(schema) = review.pin.tools.get(tool)?.get("inputSchema")? else { return None };
-    let Json::Object(properties) = schema.get("properties")? else { return None };
-    let Json::Object(property) = properties.get(place)? else { return None };
-    property.get("description")?.as_str()
 }
 
 #[cfg(test)]
