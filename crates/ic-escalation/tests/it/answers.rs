@@ -45,6 +45,27 @@ async fn questions_are_listed_in_order_and_numbers_are_never_given_twice() {
     assert_eq!(look(&place), named(&[(5, "/d/e")]));
 }
 
+/// The time of its content put back, a file that was rewritten in its place is another question all the same.
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_types, reason = "whoever tampers with a file opens it like this")]
+async fn a_question_that_was_rewritten_behind_our_back_is_read_anew() {
+    let place = Place::open();
+    let (ask, _waiting) = place.raise(&Ask::write("/d/a"), MINUTE);
+    let mut board = Board::default();
+    let mut path = || {
+        let found = board.look(&[place.entry()], place.now());
+        found.pending[0].request().arguments.get("path").unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(path(), "/d/a");
+    let file = place.request_path(&ask);
+    let modified = fs::metadata(&file).unwrap().modified().unwrap();
+    let text = fs::read_to_string(&file).unwrap().replace("/d/a", "/d/b");
+    fs::write(&file, text).unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), modified);
+    assert_eq!(path(), "/d/b");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_listed_for_scripts_has_these_keys() {
     let place = Place::open();
