@@ -156,7 +156,7 @@ impl Broker {
         asks: watch::Sender<bool>,
     ) -> Flight {
         let (left, turn) = (CancellationToken::new(), self.turn(name));
-        Flight { asks: Some(asks), ..Flight::new(cancel, left, None, turn) }
+        Flight::new(cancel, left, None, turn).telling(asks)
     }
 
     /// Returns the place of a call in the order of calls, if its server wants them one by one.

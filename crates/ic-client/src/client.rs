@@ -92,8 +92,8 @@ pub trait CallWatcher: Send + Sync {
     /// A call came.
     fn calling(&self, asked: &Asked);
 
-    /// It was answered.
-    fn called(&self, asked: &Asked, reply: &Reply);
+    /// It was answered; `was_question` says whether a person was asked about it meanwhile.
+    fn called(&self, asked: &Asked, reply: &Reply, was_question: bool);
 }
 
 /// How serving a client ended.

@@ -72,6 +72,8 @@ pub enum Receipt {
     AnsweredAlready,
     /// The question is not the one that was shown; nothing was answered.
     Changed,
+    /// To the session it was no answer to what it had asked: the call is denied.
+    Refused,
 }
 
 /// What became of an answer, and which question it was to; printed as people are told.
@@ -296,6 +298,9 @@ impl Pending {
             Err(error) => return Err(error.into()),
         }
         if self.found()?.is_none() {
+            if Ending::of(&self.directory, &self.request.escalation) == Ending::Malformed {
+                return Ok(Receipt::Refused);
+            }
             // Nobody waits for it, and nobody should find it.
             file::remove(&path).ok();
             return Ok(Receipt::Expired);
@@ -342,6 +347,10 @@ impl fmt::Display for Told {
             Receipt::AnsweredAlready => {
                 write!(f, "Escalation #{number} was answered already")
             }
+            Receipt::Refused => write!(
+                f,
+                "Escalation #{number}: the session did not accept the response, so the call is denied"
+            ),
             Receipt::Changed => write!(
                 f,
                 "Escalation #{number} is not what was shown any more; nothing was answered"

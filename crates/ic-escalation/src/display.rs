@@ -12,7 +12,7 @@ mod petition;
 mod plan;
 mod push;
 
-use ic_types::{Json, Object, Role, Timestamp, counted, visible, visible_line};
+use ic_types::{Json, Object, Role, Timestamp, counted, letter_by_letter, visible, visible_line};
 
 use crate::request::{AskedCause, Request};
 pub use petition::{headline, is_petition};
@@ -234,7 +234,9 @@ fn plain(line: &str, view: View) -> String {
 }
 
 fn resolved_lines(role: &str, values: &Json, view: View) -> Vec<String> {
-    let Json::Array(values) = values else { return vec![format!("    {}", value(values, view))] };
+    let Json::Array(values) = values else {
+        return with_letters(format!("    {}", value(values, view)), values);
+    };
     let changes = role.parse().is_ok_and(Role::changes_path);
     let line = |item: &Json| {
         let Json::Object(object) = item else { return format!("    {}", value(item, view)) };
@@ -252,14 +254,25 @@ fn resolved_lines(role: &str, values: &Json, view: View) -> Vec<String> {
             _ => format!("    {}", value(item, view)),
         }
     };
-    values.iter().map(line).collect()
+    values.iter().flat_map(|item| with_letters(line(item), item)).collect()
+}
+
+/// Adds a line with the letters that a terminal may show in another order, if there are any.
+fn with_letters(line: String, item: &Json) -> Vec<String> {
+    let named = match item {
+        Json::Object(object) => object.get("path").or(object.get("url")).unwrap_or(item),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => item,
+    };
+    let letters = letter_by_letter(&named.to_string());
+    let letters = letters.map(|it| format!("      letter by letter: {it}"));
+    std::iter::once(line).chain(letters).collect()
 }
 
 /// Says what would be changed or removed.
 fn what_is_there(object: &Object) -> Option<String> {
     let bytes = crate::document::whole(object.get("bytes")?)?;
     let seconds = object.get("modified")?.as_str()?.split('.').next()?.parse::<u64>().ok()?;
-    let changed = Timestamp::from_unix_ms(seconds.checked_mul(1_000)?);
+    let changed = moment(Timestamp::from_unix_ms(seconds.checked_mul(1_000)?));
     match object.get("kind")?.as_str()? {
         "directory" => Some(format!("a directory, changed {changed}")),
         _ => Some(format!("holds {}, changed {changed}", size(bytes))),
@@ -309,6 +322,13 @@ fn deadline(expires_at: Timestamp, now: Timestamp) -> String {
         Some(clock) if now < expires_at => format!("at {clock} UTC ({remaining} when shown)"),
         Some(_) | None => remaining,
     }
+}
+
+/// Says when something was, to the second.
+fn moment(at: Timestamp) -> String {
+    let written = at.to_string();
+    let parts = written.split_once('T').and_then(|(day, time)| Some((day, time.get(..8)?)));
+    parts.map_or_else(|| written.clone(), |(day, time)| format!("{day} {time} UTC"))
 }
 
 /// Says when something ends.

@@ -21,7 +21,7 @@ pub enum Ending {
     Expired,
     /// The session took it back.
     Withdrawn,
-    /// What stands there is no answer, and counts as a denial.
+    /// What stands or stood there is no answer to what was asked, and counts as a denial.
     Malformed,
     /// Nothing is left of it.
     Gone,
@@ -60,7 +60,7 @@ impl Ending {
             Ok(Written::Response(it)) => Self::Answered(it.decision, it.decided_by),
             Ok(Written::Seal(Seal::Expired)) => Self::Expired,
             Ok(Written::Seal(Seal::Withdrawn)) => Self::Withdrawn,
-            Err(_) => Self::Malformed,
+            Ok(Written::Seal(Seal::Refused)) | Err(_) => Self::Malformed,
         }
     }
 
@@ -84,7 +84,9 @@ impl fmt::Display for Ending {
             Self::Answered(Decision::Denied, by) => write!(f, "denied ({by})"),
             Self::Expired => f.write_str("expired: no answer in time"),
             Self::Withdrawn => f.write_str("withdrawn by the session"),
-            Self::Malformed => f.write_str("denied: the response was not a valid answer"),
+            Self::Malformed => f.write_str(
+                "denied: the session did not accept the response; `audit show` says why",
+            ),
             Self::Gone => f.write_str("withdrawn, or its session ended"),
         }
     }

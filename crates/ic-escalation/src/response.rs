@@ -61,6 +61,8 @@ pub(crate) enum Seal {
     Expired,
     /// Nobody wants the answer any more.
     Withdrawn,
+    /// What stood there was no answer to what was asked; the call is denied.
+    Refused,
 }
 
 /// What is in a response file.
@@ -111,7 +113,8 @@ impl Response {
 impl Written {
     /// Reads what stands where an answer does.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, DocumentFault> {
-        let seal = [Seal::Expired, Seal::Withdrawn].into_iter().find(|it| it.to_bytes() == bytes);
+        let seals = [Seal::Expired, Seal::Withdrawn, Seal::Refused];
+        let seal = seals.into_iter().find(|it| it.to_bytes() == bytes);
         match seal {
             Some(seal) => Ok(Self::Seal(seal)),
             None => Response::parse(bytes).map(Self::Response),
@@ -125,6 +128,7 @@ impl Seal {
         match self {
             Self::Expired => br#"{"decision":"expired"}"#,
             Self::Withdrawn => br#"{"decision":"withdrawn"}"#,
+            Self::Refused => br#"{"decision":"refused"}"#,
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::draw::{Drawing, Spot};
 use crate::rows::{GrantRow, HistoryRow, RequestRow, SessionRow};
 use ratatui_core::layout::Rect;
 
+/// How many complaints are kept.
+const COMPLAINTS_MAX: usize = 50;
 /// How many requests that are over are kept.
 pub const HISTORY_MAX: usize = 1_000;
 
@@ -58,6 +60,8 @@ pub struct Dashboard {
     requests: Vec<RequestRow>,
     history: VecDeque<HistoryRow>,
     grants: Vec<GrantRow>,
+    /// What requests cost of late, in one line, once it was counted.
+    economy: Option<String>,
     panel: Panel,
     /// The first row of the panel that is seen, where it is not the question.
     scroll: usize,
@@ -66,6 +70,8 @@ pub struct Dashboard {
     said: Option<(Ink, String)>,
     /// What was mentioned since, which is of less weight.
     mentioned: Option<String>,
+    /// What is wrong, the newest first.
+    complaints: VecDeque<String>,
     /// The requests that stand on the screen.
     listed: Vec<u64>,
     /// What stands where, for a mouse.
@@ -100,13 +106,18 @@ impl Dashboard {
         self.grants = grants;
     }
 
+    /// Takes in what requests cost of late.
+    pub fn set_economy(&mut self, line: &str) {
+        self.economy = Some(line.to_owned());
+    }
+
     /// Takes in that a request is over.
     pub fn ended(&mut self, row: HistoryRow) {
         self.history.push_front(row);
         self.history.truncate(HISTORY_MAX);
     }
 
-    /// Says something, until something else is said.
+    /// Says something, until something else is said or looked for.
     pub fn say(&mut self, ink: Ink, text: &str) {
         self.said = Some((ink, text.to_owned()));
         self.mentioned = None;
@@ -117,17 +128,25 @@ impl Dashboard {
         self.mentioned = Some(text.to_owned());
     }
 
+    /// Says what is wrong, and keeps it for whoever wants to read all of it.
+    pub fn complain(&mut self, text: &str) {
+        self.say(Ink::Bad, text);
+        self.complaints.push_front(text.to_owned());
+        self.complaints.truncate(COMPLAINTS_MAX);
+    }
+
     /// Takes note of what stands on the screen now.
     pub fn drawn(&mut self, drawing: &Drawing) {
         drawing.listed.clone_into(&mut self.listed);
         drawing.spots.clone_into(&mut self.spots);
     }
 
-    /// Returns the sessions that the filter lets through.
+    /// Returns the sessions that the filter lets through, or one of whose requests it lets through.
     pub fn sessions(&self) -> impl Iterator<Item = &SessionRow> {
         self.sessions.iter().filter(|it| {
             let policy = it.policy.as_deref().unwrap_or_default();
             self.passes(&[&it.name, &it.kind, &it.label, policy])
+                || self.requests().any(|request| request.session == it.name)
         })
     }
 
@@ -143,7 +162,8 @@ impl Dashboard {
     pub fn requests(&self) -> impl Iterator<Item = &RequestRow> {
         let number = |it: &RequestRow| format!("#{}", it.number);
         self.requests.iter().filter(move |it| {
-            self.filter.is_empty() || self.passes(&[&number(it), &it.session, &it.summary])
+            let server = it.server.as_deref().unwrap_or_default();
+            self.filter.is_empty() || self.passes(&[&number(it), &it.session, &it.summary, server])
         })
     }
 
@@ -176,6 +196,11 @@ impl Dashboard {
         &self.grants
     }
 
+    /// Says what requests cost of late, if that is known.
+    pub fn economy(&self) -> Option<String> {
+        self.economy.as_ref().map(|line| format!("In the {line}."))
+    }
+
     /// Returns how many sessions run and how many requests wait, whatever the filter.
     pub fn counts(&self) -> (usize, usize) {
         (self.sessions.len(), self.requests.len())
@@ -184,6 +209,11 @@ impl Dashboard {
     /// Returns how many requests of a session wait.
     pub fn n_waiting(&self, session: &str) -> usize {
         self.requests.iter().filter(|it| it.session == session).count()
+    }
+
+    /// Returns what is wrong, the newest first.
+    pub fn complaints(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.complaints.iter().map(String::as_str)
     }
 
     /// Returns what was said last.
@@ -243,6 +273,11 @@ impl Dashboard {
         }
         if self.typing.is_some() {
             return self.type_in(key, is_alone);
+        }
+        let is_looking = matches!(key, Key::Tab | Key::Escape | Key::Up | Key::Down)
+            || matches!(key, Key::Char('?' | 'h'));
+        if is_looking {
+            (self.said, self.mentioned) = (None, None);
         }
         match key {
             Key::Char('/') => {

@@ -159,11 +159,13 @@ impl Drawing {
             let mark = if is_shown { "▸ " } else { "  " };
             let left = it.expires_at.unix_ms().saturating_sub(scene.now.unix_ms());
             let hurry = if left < HURRY_MS { Ink::Bad } else { Ink::Quiet };
-            Line::new(Ink::Question, mark)
+            let row = Line::new(Ink::Question, mark)
                 .and(if is_shown { Ink::Strong } else { Ink::Plain }, &format!("#{} ", it.number))
                 .and(Ink::Code, &it.session)
-                .and(hurry, &format!(" {} ", countdown(it.expires_at, scene.now)))
-                .and(Ink::Plain, &it.summary)
+                .and(hurry, &format!(" {} ", countdown(it.expires_at, scene.now)));
+            let left = usize::from(place.width).saturating_sub(row.width());
+            let summary = it.summary_within(left.max(SUMMARY_COLUMNS_MIN));
+            summary.pieces().fold(row, |row, (ink, text)| row.and(ink, text))
         });
         let rows: Vec<Line> = rows.collect();
         let shown: Vec<u64> = seen.map(|it| it.number).collect();
@@ -314,6 +316,8 @@ impl Drawing {
     }
 }
 
+/// The least room in which leaving out the middle of a summary says more than its beginning.
+const SUMMARY_COLUMNS_MIN: usize = 12;
 /// Less time than this to answer is shown in another ink.
 const HURRY_MS: u64 = 30_000;
 

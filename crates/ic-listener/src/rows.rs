@@ -2,7 +2,7 @@
 //!
 //! Texts are as they came; they are made harmless where they are drawn.
 
-use ic_terminal::Ink;
+use ic_terminal::{Ink, Line};
 use ic_types::Timestamp;
 
 /// A session that runs.
@@ -31,10 +31,25 @@ pub struct RequestRow {
     pub session: String,
     /// What will happen, in one line.
     pub summary: String,
+    /// The server that would do it, if that is said beside it.
+    pub server: Option<String>,
     /// When it is too late to answer.
     pub expires_at: Timestamp,
     /// The lowest number of those that are asked about together with it: they are listed one below the other.
     pub group: u64,
+}
+
+impl RequestRow {
+    /// Returns the summary in at most so many columns: where they are too few, without the server, and then
+    /// without its middle, since requests of one session begin alike.
+    pub(crate) fn summary_within(&self, columns: usize) -> Line {
+        let summary = Line::plain(&self.summary);
+        let whole = match &self.server {
+            Some(server) => summary.clone().and(Ink::Plain, &format!(" ({server})")),
+            None => summary.clone(),
+        };
+        if whole.width() <= columns { whole } else { summary.cut_middle(columns) }
+    }
 }
 
 /// A request that is over.

@@ -283,12 +283,13 @@ fn object(json: Option<Json>) -> Option<Object> {
     }
 }
 
-/// Says what became of a call that somebody else made.
-pub(crate) fn call_fate(reply: &Reply) -> CallFate {
+/// Says what became of a call that somebody else made, about which a person was asked or not.
+pub(crate) fn call_fate(reply: &Reply, was_question: bool) -> CallFate {
     if matches!(reply, Reply::Nothing) {
         return CallFate::Cancelled;
     }
     match called(reply.clone()) {
+        Called::Done { .. } if was_question => CallFate::Approved,
         Called::Done { .. } => CallFate::Done,
         Called::Failed { message } => CallFate::Failed(message),
         Called::Denied(denial) => CallFate::Refused(denial.message),

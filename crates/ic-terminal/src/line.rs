@@ -124,6 +124,37 @@ impl Line {
         cut
     }
 
+    /// Returns it in at most `columns`; where it is wider, the middle is left out.
+    ///
+    /// Of many lines that begin alike it is the ends that tell which is which.
+    #[must_use]
+    pub fn cut_middle(&self, columns: usize) -> Self {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let room = columns.saturating_sub(1);
+        // The end of a path says more than its beginning.
+        let (head, tail) = (room - room * 3 / 5, room * 3 / 5);
+        let cells = self
+            .0
+            .iter()
+            .flat_map(|span| span.text.graphemes(true).map(|cell| (span.ink, cell, cell.width())));
+        let cells: Vec<(Ink, &str, usize)> = cells.collect();
+        let fitting = |room: usize| {
+            let mut used = 0;
+            move |cell: &&(Ink, &str, usize)| {
+                used += cell.2;
+                used <= room
+            }
+        };
+        let first: Vec<_> = cells.iter().take_while(fitting(head)).collect();
+        let mut last: Vec<_> = cells.iter().rev().take_while(fitting(tail)).collect();
+        last.reverse();
+        let gap = (0 < columns).then_some(&(Ink::Quiet, "…", 1));
+        let kept = first.into_iter().chain(gap).chain(last);
+        Self(kept.map(|(ink, text, _)| Span { ink: *ink, text: (*text).to_owned() }).collect())
+    }
+
     /// Breaks it into rows of at most `columns`, each after the first behind `mark`; a single character
     /// that is wider than what is left beside the mark gets a row all the same.
     ///
@@ -258,6 +289,21 @@ mod tests {
     fn folded(text: &str, columns: usize) -> Vec<String> {
         let mark = Span::new(Ink::Quiet, "|>");
         Line::plain(text).fold(columns, &mark).iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn what_is_too_wide_loses_its_middle() {
+        for (text, columns, expected) in [
+            ("short", 5, "short"),
+            ("write_file /a/b/c/d/e.txt (files)", 20, "write_fi…txt (files)"),
+            ("日本語のとても長い名前", 9, "日本…名前"),
+            ("abcdef", 1, "…"),
+            ("abcdef", 0, ""),
+        ] {
+            let cut = Line::plain(text).cut_middle(columns);
+            assert_eq!(cut.text(), expected, "{text}");
+            assert!(cut.width() <= columns, "{text}");
+        }
     }
 
     #[test]

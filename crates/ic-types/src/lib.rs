@@ -64,4 +64,4 @@ pub use role::{Category, Role, UnknownRole};
 pub use secret::Secret;
 pub use session::{EscalationId, SessionId, SessionName};
 pub use time::Timestamp;
-pub use visible::{visible, visible_line};
+pub use visible::{letter_by_letter, visible, visible_line};

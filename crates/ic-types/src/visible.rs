@@ -74,6 +74,31 @@ pub fn visible_line(line: &str) -> String {
     }
 }
 
+/// Writes out the letters of a text that are read from right to left; `None` if it has none.
+///
+/// Terminals differ in how they order such letters, and signs and digits between them change their places: a
+/// path is not seen in the order in which it is followed.
+pub fn letter_by_letter(text: &str) -> Option<String> {
+    if !text.contains(is_right_to_left) {
+        return None;
+    }
+    let letter = |c: char| match is_right_to_left(c) {
+        true => c.escape_unicode().to_string(),
+        false => c.to_string(),
+    };
+    Some(visible(&text.chars().map(letter).collect::<String>()))
+}
+
+/// Returns whether a letter belongs to a script that is written from right to left.
+fn is_right_to_left(c: char) -> bool {
+    matches!(
+        c,
+        // Hebrew to Arabic, the forms in which both are presented, and the further planes.
+        '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}'
+        | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}'
+    )
+}
+
 /// Returns whether a character is seen as what it is, and moves nothing else.
 fn is_harmless(c: char) -> bool {
     let is_hidden = matches!(
@@ -111,6 +136,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn letters_that_change_their_places_are_written_out() {
+        for (text, expected) in [
+            ("/home/ada/notes", None),
+            ("/home/Ünï/日本/е", None),
+            ("/a/שב/1", Some("/a/\\u{5e9}\\u{5d1}/1")),
+            ("/a/سر", Some("/a/\\u{633}\\u{631}")),
+            ("\u{10d00}\u{1e900}\u{fe8d}", Some("\\u{10d00}\\u{1e900}\\u{fe8d}")),
+            ("א\u{202e}\n", Some("\\u{5d0}\\u{202e}\\u{a}")),
+        ] {
+            assert_eq!(letter_by_letter(text).as_deref(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn what_could_hide_or_drive_is_shown() {

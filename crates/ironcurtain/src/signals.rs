@@ -1,8 +1,8 @@
-//! What asks this program to end: an interrupt, a termination, a terminal that was closed.
+//! What asks this program to end: an interrupt, a termination, a quit, a terminal that was closed.
 //!
 //! Says only that; how a command ends is its own business.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,8 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    /// From a key or from another program; the terminal has to come back as it was all the same.
+    quit: Signal,
 }
 
 /// What we are asked.
@@ -41,6 +43,7 @@ impl Signals {
             interrupt: on(SignalKind::interrupt())?,
             terminate: on(SignalKind::terminate())?,
             hangup: on(SignalKind::hangup())?,
+            quit: on(SignalKind::quit())?,
         })
     }
 
@@ -50,10 +53,10 @@ impl Signals {
     /// A thread hears them, so that this works while everything else waits, even for somebody to read what
     /// is written. What was started ends with this program, and its record says up to where it came.
     pub(crate) fn end_at_the_second_after(self, before: fn()) -> Result<Self, Failure> {
-        let mut heard =
-            signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| {
-                Failure::environment("cannot wait for signals").with_source(source)
-            })?;
+        let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        let mut heard = signal_hook::iterator::Signals::new(all).map_err(|source| {
+            Failure::environment("cannot wait for signals").with_source(source)
+        })?;
         std::thread::spawn(move || {
             if heard.forever().nth(1).is_some() {
                 before();
@@ -69,6 +72,7 @@ impl Signals {
             _ = self.interrupt.recv() => Asked::Terminate,
             _ = self.terminate.recv() => Asked::Terminate,
             _ = self.hangup.recv() => Asked::HangUp,
+            _ = self.quit.recv() => Asked::Terminate,
         }
     }
 
@@ -78,6 +82,7 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+            _ = self.quit.recv() => {}
         }
     }
 }

@@ -98,6 +98,12 @@ impl Flight {
         Self { cancel, left, progress, ear, turn, asks, typed, changing, brought, following }
     }
 
+    /// Says whom to tell whether a person is being asked about the call.
+    #[must_use]
+    pub fn telling(self, asks: watch::Sender<bool>) -> Self {
+        Self { asks: Some(asks), ..self }
+    }
+
     /// Says where to note what the server will tell of from now on.
     #[must_use]
     pub fn noting(self, following: Arc<Mutex<Option<Following>>>) -> Self {

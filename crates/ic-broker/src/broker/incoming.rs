@@ -9,7 +9,6 @@ use std::sync::Arc;
 use ic_inventory::servers_file::BuiltinServer;
 use ic_servers::git::INCOMING;
 use ic_types::Object;
-use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
 use super::{Asked, Broker, Flight, Reply};
@@ -23,7 +22,7 @@ impl Broker {
         &self,
         arguments: Object,
         incoming: Object,
-        cancel: CancellationToken,
+        flight: Flight,
     ) -> Option<Reply> {
         let server = Arc::clone(self.servers.values().find(|server| is_ours(server))?);
         Arc::clone(&server).meet().await.ok()?;
@@ -32,7 +31,6 @@ impl Broker {
         let mut meta = Object::new();
         meta.insert(INCOMING, incoming);
         let asked = Asked { name: format!("{}__{TOOL}", server.name()), arguments, meta };
-        let flight = Flight::new(cancel, CancellationToken::new(), None, None);
         let id = self.request_id();
         Some(self.serve(asked, Found { server, offer }, flight, &id, 0).await)
     }

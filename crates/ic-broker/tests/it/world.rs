@@ -124,20 +124,21 @@ impl Scripted {
     }
 }
 
-/// Somebody who is there, or not.
+/// Somebody who is there, or not, each time when it is looked; at the end it stays as it was last.
 #[derive(Debug)]
-struct Present(bool);
+struct Present(&'static [bool], AtomicUsize);
 
 impl Attendance for Present {
     fn is_anybody_there(&self) -> Result<bool, FileError> {
-        Ok(self.0)
+        let at = self.1.fetch_add(1, Ordering::Relaxed);
+        Ok(self.0[at.min(self.0.len() - 1)])
     }
 }
 
 /// What a world is made of.
 pub(crate) struct Parts {
     pub(crate) script: Script,
-    pub(crate) attended: Option<bool>,
+    pub(crate) attended: Option<&'static [bool]>,
 }
 
 impl Parts {
@@ -242,7 +243,9 @@ impl World {
             approver: None,
             patience: match parts.attended {
                 None => Patience::ForAnybody,
-                Some(is_there) => Patience::WhileAttended(Arc::new(Present(is_there))),
+                Some(is_there) => {
+                    Patience::WhileAttended(Arc::new(Present(is_there, AtomicUsize::new(0))))
+                }
             },
             timeout: Duration::from_mins(5),
             grace: FORWARD_GRACE,

@@ -12,6 +12,7 @@ use ic_broker::broker::{Asked, Broker, Flight, ListKind, Reply, ToolList};
 use ic_judge::method::{CallMethod, SCHEME, URI};
 use ic_mcp::{Id, RpcError, code, error_line, result_line};
 use ic_types::{Json, Object, ServerName};
+use tokio::sync::watch;
 
 use super::flights::FLIGHTS_MAX;
 use super::{Client, Open, era};
@@ -137,6 +138,8 @@ impl<O: Open> Client<O> {
         let (progress, turn) = (self.progress(token, &broker), broker.turn(&asked.name));
         let flight = Flight::new(airborne.cancel.clone(), self.left.clone(), progress, turn)
             .of_client(Arc::clone(&self.ear));
+        let (asks, is_asked) = watch::channel(false);
+        let flight = flight.telling(asks.clone());
         let watched = self.open.watcher().map(|watcher| (watcher, asked.clone()));
         if let Some((watcher, asked)) = &watched {
             watcher.calling(asked);
@@ -144,8 +147,10 @@ impl<O: Open> Client<O> {
         self.calls.spawn(async move {
             let reply = broker.call(asked, flight).await;
             if let Some((watcher, asked)) = &watched {
-                watcher.called(asked, &reply);
+                // Whoever asks says so twice: when it begins and when it is over.
+                watcher.called(asked, &reply, is_asked.has_changed().unwrap_or(false));
             }
+            drop(asks);
             airborne.land(reply).await;
         });
         Ok(())

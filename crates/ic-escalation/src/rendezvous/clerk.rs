@@ -240,7 +240,14 @@ impl Clerk {
         match &outcome {
             // It stays for a while: to whoever answered, its end means that the answer was too late.
             Outcome::Answered(_) => {}
-            Outcome::Malformed(_) | Outcome::Expired | Outcome::Closed => self.remove_request(id),
+            Outcome::Malformed(_) => {
+                // Before the request goes: whoever answered looks for it, and then for the reason. Something
+                // that is no file stays what it is.
+                let path = self.directory.join(response::name(id));
+                file::replace_unsynced(path, Seal::Refused.to_bytes()).ok();
+                self.remove_request(id);
+            }
+            Outcome::Expired | Outcome::Closed => self.remove_request(id),
         }
         // Whoever waited may have stopped just now.
         raised.answerer.send(outcome).ok();

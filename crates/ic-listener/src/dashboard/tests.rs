@@ -9,7 +9,7 @@ use crate::command::Which;
 fn request(number: u64, session: &str, summary: &str) -> RequestRow {
     let expires_at = Timestamp::from_unix_ms(60_000);
     let (session, summary) = (session.to_owned(), summary.to_owned());
-    RequestRow { number, session, summary, expires_at, group: number }
+    RequestRow { number, session, summary, server: None, expires_at, group: number }
 }
 
 fn dashboard(numbers: impl IntoIterator<Item = u64>) -> Dashboard {

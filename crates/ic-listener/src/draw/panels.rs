@@ -39,8 +39,10 @@ pub(super) fn of(panel: Panel, scene: &Scene<'_>) -> (&'static str, Vec<Line>) {
         Panel::Question => ("Request", Vec::new()),
         Panel::Sessions => ("Sessions", sessions(dashboard, *now)),
         Panel::History => {
+            let cost = dashboard.economy().map(|it| Line::new(Ink::Quiet, &it));
             let rows: Vec<Line> = dashboard.history().map(ended).collect();
-            ("History", or(rows, "Nothing was answered yet."))
+            let rows = or(rows, "Nothing was answered yet.");
+            ("History", cost.into_iter().chain(rows).collect())
         }
         Panel::Grants => {
             let rows = dashboard.grants().iter().rev().flat_map(|it| it.lines.iter());
@@ -102,6 +104,8 @@ pub(super) fn idle(dashboard: &Dashboard, columns: usize) -> Vec<Line> {
         Line::plain(&nothing_listed(dashboard)),
         Line::new(Ink::Quiet, "Sessions ask you here as long as this runs; the bell rings then."),
     ];
+    lines.extend(dashboard.economy().map(|it| Line::new(Ink::Quiet, &it)));
+    let n_said = lines.len();
     let mut ends = dashboard.history().peekable();
     if ends.peek().is_some() {
         lines.push(Line::plain(""));
@@ -109,7 +113,7 @@ pub(super) fn idle(dashboard: &Dashboard, columns: usize) -> Vec<Line> {
         lines.extend(ends.map(ended));
     }
     let mark = Span::new(Ink::Plain, "    ");
-    let (said, ended) = lines.split_at(lines.len().min(2));
+    let (said, ended) = lines.split_at(n_said);
     // What is said is folded; a list has a row for each.
     let said = said.iter().flat_map(|line| line.fold(columns, &mark));
     said.chain(ended.iter().cloned()).collect()
@@ -123,7 +127,12 @@ fn sessions(dashboard: &Dashboard, now: Timestamp) -> Vec<Line> {
         let facts = format!("    policy: {policy} · models: {spent}");
         [first, Line::new(Ink::Quiet, &facts)]
     });
-    or(lines.collect(), dashboard.why_no_session())
+    let mut lines = or(lines.collect(), dashboard.why_no_session());
+    if 0 < dashboard.complaints().len() {
+        lines.extend([Line::plain(""), Line::new(Ink::Strong, "What is wrong:")]);
+        lines.extend(dashboard.complaints().map(|it| Line::new(Ink::Bad, it)));
+    }
+    lines
 }
 
 fn help() -> Vec<Line> {

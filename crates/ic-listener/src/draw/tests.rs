@@ -31,7 +31,7 @@ fn session(name: &str, kind: &str, label: &str, age: u64) -> SessionRow {
 
 fn request(number: u64, session: &str, summary: &str, left: u64) -> RequestRow {
     let (session, summary) = (session.to_owned(), summary.to_owned());
-    RequestRow { number, session, summary, expires_at: later(left), group: number }
+    RequestRow { number, session, summary, server: None, expires_at: later(left), group: number }
 }
 
 /// What a morning looks like.
@@ -91,7 +91,7 @@ fn question() -> Vec<Line> {
         (Ink::Plain, "  write-path (asks):"),
         (
             Ink::Plain,
-            "    \"/home/ada/letters/bob.txt\" (holds 120 bytes, changed 2026-11-15T00:00:00Z)",
+            "    \"/home/ada/letters/bob.txt\" (holds 120 bytes, changed 2026-11-15 00:00:00 UTC)",
         ),
         (Ink::Plain, "  change:"),
         (Ink::Bad, "    -Dear Bob,"),
@@ -240,6 +240,58 @@ fn what_was_answered_is_not_pushed_away_by_what_is_mentioned() {
     dashboard.mention("session work ended");
     dashboard.mention("session play ended");
     assert_eq!(last(&dashboard), "Escalation approved. · session play ended");
+}
+
+/// What questions cost stands where nothing else does, and above the history.
+#[test]
+fn what_requests_cost_is_said() {
+    let mut dashboard = Dashboard::default();
+    let line = "last 24 hours: 4.9 approval requests per 100 calls (21 of 428), 1 expired";
+    let said = "In the last 24 hours: 4.9 approval requests per 100 calls (21 of 428), 1 expired.";
+    assert!(!text(&drawn(&dashboard, Standing::default(), 120, 30)).contains("24 hours"));
+    dashboard.set_economy(line);
+    for size in [(80, 24), (120, 40), (300, 100)] {
+        let seen = text(&drawn(&dashboard, Standing::default(), size.0, size.1));
+        let unfolded = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(unfolded.contains("approval requests per 100 calls (21 of 428),"), "{seen}");
+    }
+    dashboard.open(Panel::History);
+    let seen = text(&drawn(&dashboard, asking(&question()), 100, 30));
+    assert!(seen.contains(said), "{seen}");
+}
+
+/// A complaint is longer than a row, and what matters may stand at its end.
+#[test]
+fn what_is_wrong_can_be_read_to_its_end() {
+    let mut dashboard = morning();
+    let why =
+        format!("cannot read `/home/ada/{}/entry.json`: it is not valid JSON", "x".repeat(90));
+    dashboard.complain(&why);
+    dashboard.open(Panel::Sessions);
+    let seen = text(&drawn(&dashboard, asking(&question()), 80, 24));
+    let unfolded = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        unfolded.contains("What is wrong:") && unfolded.contains("it is not valid JSON"),
+        "{seen}"
+    );
+}
+
+/// Rows that begin alike differ at their ends.
+#[test]
+fn a_row_that_is_too_long_loses_its_middle() {
+    let mut dashboard = Dashboard::default();
+    let row = |number: u64, name: &str| RequestRow {
+        server: Some("filesystem".to_owned()),
+        ..request(number, "calm-heron", &format!("write_file \"/home/ada/site/source/{name}\""), 60)
+    };
+    dashboard.set_requests(vec![row(1, "menu.rs"), row(2, "page.rs")]);
+    let seen = text(&drawn(&dashboard, Standing::default(), 120, 40));
+    assert!(seen.contains("#1 calm-heron 1:00 write_file …/source/menu.rs\""), "{seen}");
+    assert!(seen.contains("page.rs\"") && !seen.contains("(filesystem)"), "{seen}");
+    let seen = text(&drawn(&dashboard, Standing::default(), 300, 40));
+    assert!(seen.contains("/home/ada/site/source/menu.rs\" (filesystem)"), "{seen}");
+    dashboard.set_filter("filesystem");
+    assert_eq!(dashboard.requests().count(), 2);
 }
 
 /// What stands on the screen is exactly what is said to stand there.

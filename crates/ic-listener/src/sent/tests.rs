@@ -12,6 +12,7 @@ use crate::rows::RequestRow;
 fn drawing(summaries: &[String], columns: usize, rows: usize) -> Drawing {
     let mut dashboard = Dashboard::default();
     let request = |(at, summary): (usize, &String)| RequestRow {
+        server: None,
         number: at as u64,
         session: "s".to_owned(),
         summary: summary.clone(),

@@ -194,9 +194,9 @@ impl CallWatcher for Teller {
         self.0.tell(Event::Calling(dotted(&asked.name)));
     }
 
-    fn called(&self, asked: &Asked, reply: &Reply) {
+    fn called(&self, asked: &Asked, reply: &Reply, was_question: bool) {
         let (call, arguments) = (dotted(&asked.name), summary(&asked.arguments));
-        self.0.called(CallNews { call, arguments, fate: call_fate(reply) });
+        self.0.called(CallNews { call, arguments, fate: call_fate(reply, was_question) });
     }
 }
 

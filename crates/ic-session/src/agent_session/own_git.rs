@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use ic_backend::agent_git::{COLLECT, GitState, SIFT, Sifted};
 use ic_backend::{AgentCage, AgentGit, Caged, CagedProgram, Collected, Witness as _};
+use ic_broker::broker::Flight;
 use ic_resolve::RealDisk;
 use ic_types::{Json, Object, chain, locked};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
@@ -221,7 +223,9 @@ impl Shared {
     async fn offer_git(&self, (arguments, incoming): (Object, Object), cut: &CancellationToken) {
         let shown = summary(&arguments);
         let cancel = CancellationToken::new();
-        let taking = self.broker.take_over(arguments, incoming, cancel.clone());
+        let (asks, is_asked) = watch::channel(false);
+        let flight = Flight::new(cancel.clone(), CancellationToken::new(), None, None);
+        let taking = self.broker.take_over(arguments, incoming, flight.telling(asks.clone()));
         let reply = tokio::select! {
             reply = taking => reply,
             () = async { cut.cancelled().await; tokio::time::sleep(CANCELLED_MAX).await } => {
@@ -236,7 +240,9 @@ impl Shared {
             );
             return;
         };
-        let fate = call_fate(&reply);
+        // Whoever asks says so twice: when it begins and when it is over.
+        let fate = call_fate(&reply, is_asked.has_changed().unwrap_or(false));
+        drop(asks);
         match &fate {
             CallFate::Done | CallFate::Approved => {
                 self.news

@@ -6,6 +6,7 @@
 //! --json       ─┘  and an approver   └─ Banner: the dialog that a conversation has too
 //! ```
 
+mod economy;
 mod full;
 pub(crate) mod instance;
 
@@ -17,6 +18,7 @@ use ic_policy::DecidedBy;
 
 pub(crate) use self::full::summary;
 use self::instance::Instance;
+use super::approvals::stats::{self, LastDay};
 use super::approvals::watch::desk::Desk;
 use super::approvals::watch::{Format, Watcher, follow};
 use super::approvals::{At, unusable};
@@ -87,6 +89,11 @@ pub(crate) fn run(
             }
             (false, None) => {
                 let watcher = Watcher::new(&home, Format::Lines, At::Dialog).telling_sessions();
+                let LastDay { line, complaints } = stats::of_last_day(&home)?;
+                for why in &complaints {
+                    screen.warning(why);
+                }
+                screen.folded(&format!("In the {line}."))?;
                 let desk = Desk::open(&home, always, DecidedBy::Listener)?;
                 follow(&home, watcher, Some(desk), &stop, screen).await
             }

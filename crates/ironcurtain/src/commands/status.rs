@@ -78,13 +78,15 @@ impl Sight {
         waiters.unreadable.iter().for_each(|error| screen.warning(&chain(error)));
         let mut books = Books::of(home);
         books.read(&live.sessions, usize::MAX);
+        let economy = stats::of_last_day(home)?;
+        economy.complaints.iter().for_each(|why| screen.warning(why));
         Ok(Self {
             at,
             sessions: live.sessions,
             books,
             pending: waiters.pending,
             refused: refused(home, at)?,
-            economy: stats::of_last_day(home, screen)?,
+            economy: economy.line,
             is_attended: is_anybody_there(home)?,
             listener: instance::running(home),
         })

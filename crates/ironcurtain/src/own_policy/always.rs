@@ -121,7 +121,8 @@ impl AlwaysOffer {
         };
         let details = additions.into_iter().chain(self.target.describe());
         let mut lines = vec![
-            "This call is approved, and this is added to the policy for new sessions:".to_owned(),
+            "With `y` this call is approved, and this is added to the policy for new sessions:"
+                .to_owned(),
         ];
         lines.extend(details.map(|line| format!("  {}", visible(&line))));
         lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));

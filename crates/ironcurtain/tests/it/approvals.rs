@@ -88,7 +88,7 @@ fn a_question_is_shown_with_everything_that_matters() {
       because: "a person decides"
       rule: "ask"
       write-path (asks):
-        "[ROOT]/notes.txt" (holds 14 bytes, changed 2026-11-15T00:00:00.000Z)
+        "[ROOT]/notes.txt" (holds 14 bytes, changed 2026-11-15 [CLOCK] UTC)
       arguments:
         "path": "[ROOT]/notes.txt"
         "content": "one\n2\nthree\n"

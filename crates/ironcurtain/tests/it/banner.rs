@@ -165,7 +165,9 @@ fn a_grant_is_chosen_by_its_number_and_holds_for_the_next_call() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt", "a.txt", "b.txt"]);
     terminal.expect(KEYS).type_in("g\n");
-    terminal.expect("This call is approved, and\n").expect("Which one? 1 or 2; ");
+    terminal
+        .expect("Choose a grant; this call is approved with it:\n")
+        .expect("Which one? 1 or 2; ");
     // Anything else is none.
     terminal.type_in("3\n").expect("Nothing was granted, and nothing answered.").expect(KEYS);
     terminal.type_in("g\n").expect("Which one? ").type_in("y\n");

@@ -9,9 +9,9 @@ use ic_audit::{Entry, Kind};
 use ic_escalation::{Answered, GrantId, Outcome, Question, Waiting};
 use ic_inventory::servers_file::BuiltinServer;
 use ic_policy::{Answer, Decision, Effect, Escalation, Ticket};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
-use super::{event, progress};
+use super::{Patience, event, progress};
 use crate::broker::{Broker, Flight, Going, Origin, Reply};
 use crate::refusal::Refusal;
 use crate::{breaker, chain, locked};
@@ -23,7 +23,14 @@ enum Gone {
     Cancelled,
     /// The client has gone.
     Left,
+    /// Whoever could answer has gone.
+    Alone,
 }
+
+/// How often it is looked whether anybody is still there to answer.
+const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// How often in a row nobody was there when a question is given up: whoever comes back at once still finds it.
+const ABSENCES_MAX: usize = 3;
 
 /// What a question came to.
 enum Came {
@@ -120,6 +127,23 @@ impl Broker {
             () = going.flight.left.cancelled() => Err(Gone::Left),
             outcome = waiting.outcome() => Ok(Came::Outcome(outcome)),
             granted = granted => Ok(granted),
+            () = self.left_alone() => Err(Gone::Alone),
+        }
+    }
+
+    /// Waits until nobody has been there to answer for a while; for ever where somebody may come at any time.
+    async fn left_alone(&self) {
+        let Patience::WhileAttended(attendance) = &self.people.patience else {
+            return std::future::pending().await;
+        };
+        let mut n_absences = 0;
+        while n_absences < ABSENCES_MAX {
+            tokio::time::sleep(LOOK_EVERY).await;
+            // Who cannot be seen is not there.
+            n_absences = match attendance.is_anybody_there() {
+                Ok(true) => 0,
+                Ok(false) | Err(_) => n_absences + 1,
+            };
         }
     }
 
@@ -163,6 +187,10 @@ impl Broker {
                     Origin::Server => "taken back by the server, or its call is over",
                 };
                 ("withdrawn", why.to_owned(), None)
+            }
+            Err(Gone::Alone) => {
+                let why = "the approver left before the request was answered";
+                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
             }
             Err(Gone::Left) => {
                 let why = "the client disconnected before the request was answered";
@@ -214,6 +242,6 @@ fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
         },
         Ok(Outcome::Malformed(_)) => Ending::Denied,
         Ok(Outcome::Expired) => Ending::Expired,
-        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left) => Ending::Withdrawn,
+        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left | Gone::Alone) => Ending::Withdrawn,
     }
 }

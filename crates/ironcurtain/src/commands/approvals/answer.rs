@@ -184,6 +184,9 @@ pub(super) fn receipt(pending: &Pending, told: Told) -> Result<String, Failure> 
         Receipt::Expired => "the call was not forwarded; the agent may ask again",
         Receipt::AnsweredAlready => "the first answer counts; the audit log shows it",
         Receipt::Changed => "look at it again: `ironcurtain approvals list`",
+        Receipt::Refused => {
+            "another program may have changed the request; `ironcurtain audit show` says why"
+        }
     };
     Err(Failure::environment(told.to_string()).with_hint(hint))
 }

@@ -47,7 +47,10 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let home = Home::new(environment.ironcurtain_home()?);
     let since = args.since.map(before_now);
-    let economy = read(&home, since, screen)?;
+    let (economy, complaints) = read(&home, since)?;
+    for why in &complaints {
+        screen.warning(why);
+    }
     let savings = suggest::savings(environment, screen)?;
     match args.json {
         true => screen.json(&to_json(&economy, &savings).to_string())?,
@@ -56,15 +59,23 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
-/// Says in one line what approval requests cost within the last day; logs that were not written to since then
-/// are left out.
-pub(crate) fn of_last_day(home: &Home, screen: &mut Screen) -> Result<String, Failure> {
-    Ok(format!("last 24 hours: {}", read(home, Some(before_now(DAY)), screen)?.line()))
+/// What approval requests cost within the last day.
+pub(crate) struct LastDay {
+    /// In one line.
+    pub(crate) line: String,
+    /// What could not be counted.
+    pub(crate) complaints: Vec<String>,
 }
 
-/// Counts the approval requests in the logs of all sessions since a moment.
-fn read(home: &Home, since: Option<Timestamp>, screen: &mut Screen) -> Result<Economy, Failure> {
-    let mut economy = Economy::default();
+/// Counts the approval requests of the last day; logs that were not written to since then are left out.
+pub(crate) fn of_last_day(home: &Home) -> Result<LastDay, Failure> {
+    let (economy, complaints) = read(home, Some(before_now(DAY)))?;
+    Ok(LastDay { line: format!("last 24 hours: {}", economy.line()), complaints })
+}
+
+/// Counts the approval requests in the logs of all sessions since a moment; says what could not be counted.
+fn read(home: &Home, since: Option<Timestamp>) -> Result<(Economy, Vec<String>), Failure> {
+    let (mut economy, mut complaints) = (Economy::default(), Vec::new());
     let (since_at, since) = (since, since.map(|it| it.to_string()));
     let old = since_at.map_or_else(|| Ok(HashSet::new()), |since| unwritten(home, since))?;
     for found in find::all(home)? {
@@ -73,10 +84,10 @@ fn read(home: &Home, since: Option<Timestamp>, screen: &mut Screen) -> Result<Ec
             continue;
         }
         if let Err(why) = read_one(&found, since.as_deref(), &mut economy) {
-            screen.warning(&why);
+            complaints.push(why);
         }
     }
-    Ok(economy)
+    Ok((economy, complaints))
 }
 
 /// Returns the directories of sessions whose logs were not written to since then.

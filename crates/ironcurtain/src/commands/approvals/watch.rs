@@ -23,8 +23,8 @@ use std::time::Duration;
 use ic_escalation::display::View;
 use ic_escalation::{Board, Ending, Live, Pending, Presence, Registry, SessionEntry};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
-use ic_policy::DecidedBy;
-use ic_types::{EscalationId, Json, Object};
+use ic_policy::{DecidedBy, Decision};
+use ic_types::{EscalationId, Json, Object, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +43,8 @@ use crate::terminal::{Console, Paint, Tty};
 /// How long nothing need be looked at if the system announces whatever is written. Nobody announces a request
 /// that goes without an answer, as when somebody tidies up.
 const SURE_FOR: Duration = Duration::from_secs(5);
+/// How long after an approval its session may refuse it; a session does so at once.
+const REFUSED_WITHIN: Duration = Duration::from_secs(2);
 /// How many complaints are remembered, so that each is made once.
 const COMPLAINTS_MAX: usize = 1000;
 
@@ -86,6 +88,8 @@ pub(crate) struct Watcher {
     /// The names in each directory when it was last looked at.
     names: Vec<(PathBuf, Vec<OsString>)>,
     complaints: HashSet<String>,
+    /// What was approved, until its session can have refused the response.
+    approved: Vec<(Pending, Instant)>,
     /// What is to be said at the desk.
     pub(crate) said: Vec<Said>,
 }
@@ -240,6 +244,7 @@ impl Watcher {
             tells_sessions: false,
             names: Vec::new(),
             complaints: HashSet::new(),
+            approved: Vec::new(),
             said: Vec::new(),
         }
     }
@@ -258,6 +263,7 @@ impl Watcher {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let now = SystemClock.now();
+        self.look_back(now, screen)?;
         let has_expired = self.shown.values().any(|it| it.request().expires_at < now);
         if !is_changed && !has_expired && ears.hear_all() && self.is_sure()? {
             return Ok(());
@@ -286,13 +292,38 @@ impl Watcher {
         for id in ended {
             if let Some(shown) = self.shown.remove(&id) {
                 self.n_changes += 1;
-                self.print_end(&shown, shown.ending(now), screen)?;
+                let ending = shown.ending(now);
+                if let Ending::Answered(how, _) = ending {
+                    self.settled(&shown, how);
+                }
+                self.print_end(&shown, ending, screen)?;
             }
         }
         for pending in waiters.pending {
             self.on_pending(pending, screen)?;
         }
         Ok(())
+    }
+
+    /// Takes in how a question was answered: an approval may come to nothing yet.
+    pub(crate) fn settled(&mut self, pending: &Pending, how: Decision) {
+        if how == Decision::Approved {
+            self.approved.push((pending.clone(), Instant::now()));
+        }
+    }
+
+    /// Tells which approvals their sessions did not accept, such as of a request that was changed on its way.
+    fn look_back(&mut self, now: Timestamp, screen: &mut Screen) -> Result<(), Failure> {
+        let (mut refused, mut open) = (Vec::new(), Vec::new());
+        for (pending, at) in std::mem::take(&mut self.approved) {
+            match pending.ending(now) {
+                Ending::Malformed => refused.push(pending),
+                Ending::Answered(..) if at.elapsed() < REFUSED_WITHIN => open.push((pending, at)),
+                Ending::Answered(..) | Ending::Expired | Ending::Withdrawn | Ending::Gone => {}
+            }
+        }
+        self.approved = open;
+        refused.iter().try_for_each(|it| self.print_end(it, Ending::Malformed, screen))
     }
 
     /// Shows a question that was not shown yet, or not as it is now; at the desk each has its turn.

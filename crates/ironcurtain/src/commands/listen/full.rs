@@ -15,7 +15,9 @@ use ic_types::EscalationId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::economy::Economy;
 use crate::books::{Book, Books};
+use crate::commands::approvals::stats::LastDay;
 use crate::commands::approvals::watch::desk::{Everybodys, Groups};
 use crate::commands::approvals::watch::ears::{Ears, Heard};
 use crate::commands::approvals::watch::{Format, Said, Watcher, how_ended};
@@ -34,6 +36,7 @@ struct Listening<'a> {
     full: FullScreen<'a>,
     dashboard: Dashboard,
     books: Books,
+    economy: Economy,
     /// Up to which change what waits was looked at.
     seen: Option<u64>,
     /// What waits, and its rows; each is worked out once.
@@ -59,6 +62,7 @@ pub(super) async fn listen(
         full,
         dashboard: Dashboard::default(),
         books: Books::of(home),
+        economy: Economy::of(home),
         seen: None,
         rows: BTreeMap::new(),
     };
@@ -78,6 +82,7 @@ impl Listening<'_> {
         let mut continued = listen(SignalKind::from_raw(signal_hook::consts::SIGCONT))?;
         let mut ears = Ears::on(self.home.registry(), None);
         self.look(true, &mut ears)?;
+        self.economy.count();
         let mut listening = tokio::task::spawn_blocking(move || ears.listen(None));
         loop {
             self.draw();
@@ -89,6 +94,7 @@ impl Listening<'_> {
                     let (mut ears, Heard { is_changed, .. }) =
                         listened.map_err(|error| unusable(&error))?;
                     self.look(is_changed, &mut ears)?;
+                    self.economy.count();
                     listening = tokio::task::spawn_blocking(move || ears.listen(None));
                     Next::GoOn
                 }
@@ -97,6 +103,10 @@ impl Listening<'_> {
                     Some(key) => self.on_key(&key, false, 0),
                     None => Next::GoOn,
                 },
+                counted = self.economy.counted() => {
+                    self.on_counted(counted);
+                    Next::GoOn
+                }
                 _ = resized.recv() => {
                     // It may be as large as before, and have been smaller meanwhile.
                     self.full.clear();
@@ -185,10 +195,14 @@ impl Listening<'_> {
                     if self.full.banner().holds(id) {
                         self.with_banner(|banner, place| banner.ended(id, &how, place));
                     }
+                    if ending == Ending::Malformed {
+                        // Somebody may believe that it was approved.
+                        self.dashboard.say(Ink::Bad, &how);
+                    }
                     self.on_ended(&pending, ending);
                 }
                 Said::Session(what) => self.dashboard.mention(&what),
-                Said::Complaint(what) => self.dashboard.say(Ink::Bad, &what),
+                Said::Complaint(what) => self.dashboard.complain(&what),
             }
         }
         // With many requests this is some work, and mostly nothing has happened.
@@ -252,6 +266,21 @@ impl Listening<'_> {
         }
     }
 
+    fn on_counted(&mut self, counted: Result<LastDay, Failure>) {
+        match counted {
+            Ok(LastDay { line, complaints }) => {
+                self.dashboard.set_economy(&line);
+                // Said once: the same log is counted again and again.
+                for why in complaints {
+                    if self.economy.is_new(&why) {
+                        self.dashboard.complain(&why);
+                    }
+                }
+            }
+            Err(failure) => self.dashboard.say(Ink::Bad, &failure.to_string()),
+        }
+    }
+
     fn list_grants(&mut self) {
         self.dashboard.set_grants(grants::in_force(&self.home).unwrap_or_default());
     }
@@ -262,7 +291,9 @@ impl Listening<'_> {
             Ending::Answered(Decision::Denied, _) | Ending::Malformed => Ink::Bad,
             Ending::Expired | Ending::Withdrawn | Ending::Gone => Ink::Quiet,
         };
-        let RequestRow { number, session, summary, .. } = request_row(pending);
+        self.economy.is_old();
+        let (number, session) = (pending.number(), pending.session().to_string());
+        let summary = summary(pending.request());
         let (at, ending) = (SystemClock.now(), ending.to_string());
         self.dashboard.ended(HistoryRow { at, number, session, summary, ending, ink });
     }
@@ -419,10 +450,12 @@ impl Listening<'_> {
 /// Works out the row of a request.
 fn request_row(pending: &Pending) -> RequestRow {
     let request = pending.request();
+    let (summary, server) = deed(request);
     RequestRow {
         number: pending.number(),
         session: pending.session().to_string(),
-        summary: summary(request),
+        summary,
+        server: server.map(str::to_owned),
         expires_at: request.expires_at,
         group: pending.number(),
     }
@@ -430,12 +463,20 @@ fn request_row(pending: &Pending) -> RequestRow {
 
 /// Says in one line what will happen: the tool and what it is about come first, since the end may be cut.
 pub(crate) fn summary(request: &Request) -> String {
+    match deed(request) {
+        (summary, Some(server)) => format!("{summary} ({server})"),
+        (summary, None) => summary,
+    }
+}
+
+/// Says in one line what will happen, and who would do it, unless that is said with it.
+fn deed(request: &Request) -> (String, Option<&str>) {
     if display::is_petition(request) {
-        return headline(request);
+        return (headline(request), None);
     }
     let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
     let asking = request.resolved.iter().filter(|(role, _)| asks(role));
     let about = asking.map(|(_, values)| named_values(values));
     let about: Vec<String> = about.filter(|it| !it.is_empty()).collect();
-    format!("{} {} ({})", request.tool, about.join("; "), request.server)
+    (format!("{} {}", request.tool, about.join("; ")), Some(request.server.as_str()))
 }

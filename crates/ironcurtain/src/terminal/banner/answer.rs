@@ -115,9 +115,9 @@ impl Banner {
         let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else { return };
         let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
         let mut lines = match group.len() {
-            1 => vec!["This call is approved, and".to_owned()],
+            1 => vec!["Choose a grant; this call is approved with it:".to_owned()],
             _ => vec![format!(
-                "Call #{} is approved, the others as far as the grant covers them, and",
+                "Choose a grant; call #{} is approved with it, and so is each of the others that it covers:",
                 group.first().number()
             )],
         };

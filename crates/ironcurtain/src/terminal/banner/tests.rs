@@ -417,7 +417,7 @@ async fn a_grant_answers_the_first_of_a_group_alone() {
     scene.ask().await;
     scene.typed("g");
     assert!(
-        scene.said("Call #1 is approved, the others as far as the grant covers them, and"),
+        scene.said("Choose a grant; call #1 is approved with it, and so is each of the others that it covers:"),
         "{:?}",
         scene.said.lines
     );

@@ -142,6 +142,9 @@ fn answered_elsewhere(row: &'static Row, answer: &str) -> Option<(Stage, String)
     assert_eq!(answered.code, 0, "{answered:?}");
     let output = started.end();
     assert_eq!((output.code, output.stdout.trim()), (0, "That was it."), "{output:?}");
+    let fate =
+        if answer == "approve" { "✓ approved filesystem.write_file" } else { "✗ refused " };
+    assert!(output.stderr.contains(fate), "{}", output.stderr);
     let told = stage.last_request();
     Some((stage, told))
 }

@@ -233,7 +233,7 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     terminal.type_in("g 1\n").expect("n goes back (then Enter)\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @"
     g 1
-    This call is approved, and
+    Choose a grant; this call is approved with it:
       1)  `filesystem` may call `write_file` without asking again, for
             write-path: exactly `/d/a.txt`
           until [CLOCK] UTC ([DAY]) or the end of the session
@@ -271,7 +271,7 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
     terminal.type_in("a 1\n").expect("n does neither (then Enter)\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @r#"
     a 1
-    This call is approved, and this is added to the policy for new sessions:
+    With `y` this call is approved, and this is added to the policy for new sessions:
       The agent may write files in ~/Documents with write_file of filesystem.
       policy: `my-default`, a copy of the built-in `default` made now
       `my-default` becomes the policy in force

@@ -8,6 +8,8 @@ use ic_escalation::Pending;
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::approvals::world::BINARY;
+use crate::repl::world::Stage;
 
 /// Puts `bytes` where the answer to `question` belongs, as another program would.
 fn respond(desk: &Desk, question: &Pending, bytes: &[u8]) {
@@ -119,6 +121,42 @@ fn a_question_that_was_rewritten_is_not_approved() {
     assert!(text.contains("the request was changed after it was made"), "{text}");
     assert_eq!(desk.read("a.txt"), None);
     proxy.finish();
+}
+
+/// They believe that it is done, and nobody else would tell them; on a full screen it stays in the history.
+#[test]
+fn whoever_approved_what_was_rewritten_is_told_that_it_came_to_nothing() {
+    for words in [&[BINARY, "listen", "--plain"][..], &[BINARY, "listen"]] {
+        let mut desk = Desk::new();
+        let mut proxy = desk.start();
+        let id = desk.ask_write(&mut proxy, "a.txt", "evil");
+        let question = desk.question();
+        let name = format!("request-{}.json", question.request().escalation);
+        let request = desk.directory().join(name);
+        let shown = fs::read_to_string(&request).unwrap().replace("evil", "good");
+        fs::write(&request, shown).unwrap();
+        let (home, root) = (desk.place.path("home"), desk.place.root());
+        let mut stage = Stage::run_at(&home, (110, 30), &root, &["NO_COLOR=1"], words);
+        let is_plain = words.contains(&"--plain");
+        stage.expect("\"good\"");
+        stage.until("the keys", |rows| {
+            rows.iter()
+                .any(|row| row.starts_with("y approve") && (row.contains("(then") || !is_plain))
+        });
+        stage.type_in(if is_plain { "y\n" } else { "y" });
+        stage.expect("the session did not accept the response");
+        let told = proxy.answer(&id).bad();
+        assert!(told.contains("the request was changed after it was made"), "{told}");
+        if is_plain {
+            stage.expect("denied: the session did not accept the response");
+            stage.type_in("q\n");
+        } else {
+            stage.type_in("h").expect("── History").expect("denied: the session did not accept");
+            stage.type_in("q");
+        }
+        assert_eq!((stage.end(), desk.read("a.txt")), (0, None));
+        proxy.finish();
+    }
 }
 
 /// What the agent may write to is none of this: the way to an answer is closed to its tools.

@@ -330,7 +330,12 @@ impl Everybodys {
     /// Takes what was answered out of what waits, and returns it: its end is not told twice.
     pub(crate) fn settle_in(self, watcher: &mut Watcher) -> Vec<(Pending, Decision)> {
         let answered = self.answered.into_inner().into_iter();
-        answered.filter_map(|(id, how)| Some((watcher.shown.remove(&id)?, how))).collect()
+        let answered = answered.filter_map(|(id, how)| Some((watcher.shown.remove(&id)?, how)));
+        let answered: Vec<(Pending, Decision)> = answered.collect();
+        for (pending, how) in &answered {
+            watcher.settled(pending, *how);
+        }
+        answered
     }
 }
 
@@ -368,7 +373,7 @@ impl Asking for Everybodys {
             Receipt::Accepted(how) => {
                 self.answered.borrow_mut().push((pending.request().escalation.clone(), how));
             }
-            Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed => {}
+            Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed | Receipt::Refused => {}
         }
         match receipt(pending, told) {
             Ok(accepted) => (Tone::Quiet, accepted),
