@@ -123,6 +123,11 @@ impl Dashboard {
         self.mentioned = None;
     }
 
+    /// Forgets what was said.
+    pub fn forget_said(&mut self) {
+        (self.said, self.mentioned) = (None, None);
+    }
+
     /// Mentions something beside what was said last.
     pub fn mention(&mut self, text: &str) {
         self.mentioned = Some(text.to_owned());
@@ -277,14 +282,14 @@ impl Dashboard {
         let is_looking = matches!(key, Key::Tab | Key::Escape | Key::Up | Key::Down)
             || matches!(key, Key::Char('?' | 'h'));
         if is_looking {
-            (self.said, self.mentioned) = (None, None);
+            self.forget_said();
         }
         match key {
             Key::Char('/') => {
                 let mut editor = Editor::default();
                 editor.press(key);
                 self.typing = Some(Typing { editor, listed: self.listed.clone() });
-                (self.said, self.mentioned) = (None, None);
+                self.forget_said();
                 return Act::Begin;
             }
             Key::Char('q') if is_alone => return Act::Quit,

@@ -302,7 +302,9 @@ impl NotYet {
             Self::TypedBefore => format!("press {what} again: something was typed right before it"),
             Self::NotAlone => format!("{what} was not taken: it came together with other keys"),
             Self::NotShownWhole => {
-                format!("{what} was not taken: the rest of the request was not shown yet")
+                format!(
+                    "{what} was not taken: the rest of the request was not shown yet; Enter shows it"
+                )
             }
             Self::Shortened => {
                 format!("press d first, then {what}: parts of the request were left out")

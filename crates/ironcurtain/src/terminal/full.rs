@@ -168,6 +168,11 @@ impl<'a> FullScreen<'a> {
         self.banner.word_of(key, is_alone).filter(|_| self.is_question_open)
     }
 
+    /// Returns whether something is to be chosen there, instead of a question to be answered.
+    pub(crate) fn is_choosing(&self) -> bool {
+        self.is_question_open && self.banner.is_choosing()
+    }
+
     /// Draws the dashboard with the question in it.
     pub(crate) fn draw(
         &mut self,

@@ -317,7 +317,13 @@ impl Listening<'_> {
         if self.dashboard.typed().is_none()
             && let Some(word) = self.full.word_of(key, is_alone)
         {
+            // What was said before is about something else.
+            self.dashboard.forget_said();
             self.with_banner(|banner, place| banner.typed(&word, place));
+            return Next::GoOn;
+        }
+        if *key == Key::Escape && self.dashboard.typed().is_none() && self.full.is_choosing() {
+            self.with_banner(Banner::go_back);
             return Next::GoOn;
         }
         let standing = self.full.banner().numbers();

@@ -221,6 +221,17 @@ impl Banner {
         }
     }
 
+    /// Puts the question on the screen again in the place of what could be chosen; that answers nothing, so it
+    /// may be done at any time.
+    pub(crate) fn go_back(&mut self, place: &mut Place<'_>) {
+        if !self.is_choosing() {
+            return;
+        }
+        if let Some(group) = self.shown.as_ref().map(|it| it.group.clone()) {
+            self.ask_again("Nothing was chosen, and nothing answered.", &group, place);
+        }
+    }
+
     /// Puts the calls of `group` on the screen again, after nothing came of it.
     fn ask_again(&mut self, why: &str, group: &Group, place: &mut Place<'_>) {
         self.withdraw();

@@ -137,7 +137,7 @@ fn a_question_that_is_not_wholly_in_sight_is_not_approved() {
     assert_eq!(rig.pending().len(), 1);
     // A window that is too small for it.
     stage.resize(80, 9).expect("more rows: Enter shows them, n denies.").type_in("y");
-    stage.expect("(y was not taken: the rest of the request was not shown yet)");
+    stage.expect("(y was not taken: the rest of the request was not shown yet; Enter shows it)");
     for _ in 0..20 {
         stage.until("it can be answered", |rows| {
             rows.iter().any(|row| row.contains("n den") && !row.starts_with('('))
