@@ -217,6 +217,20 @@ fn is_cut_path(pair: &[Word]) -> bool {
     is_path && !next.is_quoted && !next.is_one_of(&AFTER_PLACE) && !looks_like_place(next)
 }
 
+fn names_web(words: &[Word]) -> bool {
+    has(words, &["web", "internet", "online"])
+}
+
+/// Returns whether the words say that every site is meant: "from any website".
+fn names_any_site(words: &[Word]) -> bool {
+    const ALL: [&str; 4] = ["any", "every", "all", "whichever"];
+    const SITES: [&str; 8] =
+        ["site", "sites", "website", "websites", "page", "pages", "host", "hosts"];
+    words.windows(2).any(|pair| {
+        matches!(pair, [one, other] if one.is_one_of(&ALL) && other.is_one_of(&SITES))
+    })
+}
+
 fn is_web_with_port(word: &Word) -> bool {
     matches!(word_with_port(word), Some("web" | "internet"))
 }
@@ -427,7 +441,7 @@ fn verbs(words: &[Word]) -> Vec<Verb> {
     }
     // What something is used for says more: "use git to commit".
     if found.is_empty() {
-        found = used;
+        found = if !used.is_empty() && names_web(words) { vec![Verb::Fetch] } else { used };
     }
     let mut kept: Vec<Verb> = Vec::new();
     for verb in found {
@@ -476,8 +490,7 @@ fn place(words: &[Word], verbs: &[Verb]) -> Option<Place> {
                 }
                 HostPlace::Local | HostPlace::List(_) => true,
             });
-            let is_web = |it: &Word| it.is_one_of(&["web", "internet"]);
-            let is_meant = words.iter().any(is_web) && found.is_empty();
+            let is_meant = (names_web(words) || names_any_site(words)) && found.is_empty();
             if is_meant || words.iter().any(is_web_with_port) {
                 found.extend(any_host().map(HostPlace::Pattern));
             }

@@ -54,6 +54,29 @@ fn errors_of_meaning_are_told_with_line_and_words() {
     assert!(made.stderr.contains("line 2: ") && made.stderr.contains("has no effect"), "{made:?}");
 }
 
+/// Sentences are compared by the names of their directories, so two names of one place look like two places.
+#[test]
+fn a_directory_that_is_a_link_is_named_where_it_makes_a_scenario_fail() {
+    let place = place();
+    place.dir("home/real");
+    std::os::unix::fs::symlink(place.path("home/real"), place.path("home/other")).unwrap();
+    let text = "The agent may read files in ~/other.\nThe agent must never read files in ~/real.\n";
+    fs::write(place.path("link.md"), text).unwrap();
+    let made = place.run(["compile-policy", "--constitution", "link.md", "--output", "made"]);
+    assert_eq!(made.code, 1, "{made:?}");
+    let real = place.path("home/real");
+    let said = format!("line 1: `~/other` leads through a link to `{}`", real.display());
+    assert!(made.stderr.contains(&said), "{made:?}");
+    assert!(made.stderr.contains("name that directory instead"), "{made:?}");
+    assert!(!made.stderr.contains("line 2: `~/real` leads"), "{made:?}");
+    assert!(!place.path("made/compiled-policy.json").exists());
+    // With the one name of the place there is nothing to fail.
+    fs::write(place.path("link.md"), text.replace("~/other", "~/real/in")).unwrap();
+    place.dir("home/real/in");
+    let made = place.run(["compile-policy", "--constitution", "link.md", "--output", "made"]);
+    assert!(!made.stderr.contains("leads through a link"), "{made:?}");
+}
+
 #[test]
 fn a_note_names_its_sentence_where_a_line_holds_several() {
     let place = place();
