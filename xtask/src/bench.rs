@@ -7,6 +7,7 @@ mod analysis;
 mod audit;
 mod broker;
 mod cage;
+mod compile;
 mod day;
 mod desk;
 mod git;
@@ -55,6 +56,8 @@ pub enum Bench {
     Broker,
     /// Time cages: the start of a child on every rung, a one-shot call, a connection
     Cage,
+    /// Count what compiling the worked examples from free wordings asks of a model, and time the rest
+    Compile,
     /// Count the questions of a day of coding, with grants and grouping and without
     Day,
     /// Time questions to a person: until they are seen, and from their answers to the results
@@ -92,6 +95,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Audit => audit::run(out, given),
         Bench::Broker => broker::run(out, given),
         Bench::Cage => cage::run(out, given),
+        Bench::Compile => compile::run(out, given),
         Bench::Day => day::run(out, given),
         Bench::Desk => desk::run(out, given),
         Bench::Model => model::run(out),

@@ -189,11 +189,19 @@ impl<'s, 'a> Seen<'s, '_, 'a> {
         effect
     }
 
-    /// Returns the values that it is about: role, example and value.
-    fn values(&self, policies: &Policies<'a, 1>) -> Vec<(Role, usize, &'s Example, Value)> {
+    /// Returns the values that it is about, of the roles that are wanted: role, example and value.
+    fn values(
+        &self,
+        policies: &Policies<'a, 1>,
+        is_wanted: &dyn Fn(Role) -> bool,
+    ) -> Vec<(Role, usize, &'s Example, Value)> {
         let HitPart::Values { slot, examples } = self.hit.part else { return Vec::new() };
         let Some(of_slot) = self.search.slot(slot) else { return Vec::new() };
-        let roles: Vec<Role> = of_slot.roles.iter().flatten().flatten().copied().collect();
+        let roles = of_slot.roles.iter().flatten().flatten().copied();
+        let roles: Vec<Role> = roles.filter(|it| is_wanted(*it)).collect();
+        if roles.is_empty() {
+            return Vec::new();
+        }
         let mut found = Vec::new();
         for position in examples {
             let Some(example) = self.search.example(slot, *position) else { continue };
@@ -301,7 +309,7 @@ impl<'a> Verifier<'_, 'a> {
             Demand::Allowed => false,
         };
         let mut is_meant = false;
-        for (role, position, example, value) in seen.values(self.policies) {
+        for (role, position, example, value) in seen.values(self.policies, &|_| true) {
             if !property.is_about(role, &value) {
                 continue;
             }

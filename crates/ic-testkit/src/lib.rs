@@ -1,5 +1,5 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! a model, a provider and a web server that follow scripts, rows of real agents, random agents that attack the user's git,
+//! a model, a provider and a web server that follow scripts, the worked examples in free wordings, rows of real agents, random agents that attack the user's git,
 //! the pages of docs/reference as they should be, and the recorded vectors and hostile inputs, where they
 //! lie beside the project.
 //!
@@ -10,6 +10,7 @@ pub mod attack;
 pub mod caller;
 pub mod client;
 pub mod far;
+pub mod free;
 pub mod git_host;
 pub mod memory_disk;
 pub mod place;

@@ -14,7 +14,7 @@ use ic_compiler::{AskError, Asker, Case, Compiled, CompilerError, Input, Mind, S
 use ic_constitution::{Faults, Stated};
 use ic_home::config::{ApiKeys, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
-use ic_model::{Cost, Model};
+use ic_model::{Cost, Model, ModelError};
 use ic_opening::thinker::{PolicyThinker, PolicyThinkers};
 use ic_types::{Json, Secret};
 use tokio_util::sync::CancellationToken;
@@ -210,6 +210,12 @@ impl From<Failure> for CompilingError {
 
 /// Says why a question was not answered.
 pub(crate) fn not_answered(error: &AskError) -> Failure {
+    if let AskError::Model { stage, unit, error: ModelError::Cancelled } = error {
+        let stage = format!("interrupted at the stage `{stage}` for {unit}; nothing was changed");
+        return Failure::cancelled(visible_line(&stage)).with_hint(
+            "answers that were paid for are kept, so running it again goes on from here",
+        );
+    }
     let failure = Failure::config(visible_line(&error.to_string()));
     match error {
         AskError::NoModel { .. } => failure.with_hint(NO_KEY),

@@ -40,6 +40,8 @@ enum Kind {
     Environment,
     /// Our output could not be written.
     Output,
+    /// The user wanted it to end.
+    Cancelled,
 }
 
 impl Failure {
@@ -62,6 +64,11 @@ impl Failure {
     /// Our output could not be written.
     pub(crate) fn output(source: io::Error) -> Self {
         Self { kind: Kind::Output, ..Self::usage("cannot write the output") }.with_source(source)
+    }
+
+    /// The user wanted it to end.
+    pub(crate) fn cancelled(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Cancelled, ..Self::usage(message) }
     }
 
     /// Adds what to do about it.
@@ -96,10 +103,11 @@ impl Failure {
             && source.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Returns the exit code: 2 for usage, 1 for the rest.
+    /// Returns the exit code: 2 for usage, 130 for what was cancelled, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::Usage => 2,
+            Kind::Cancelled => 130,
             Kind::Config | Kind::Environment | Kind::Output => 1,
         })
     }

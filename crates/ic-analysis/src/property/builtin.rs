@@ -52,7 +52,9 @@ impl<'a> Verifier<'_, 'a> {
         let has_text = || self.carries_text(seen.tool);
         let is_allowed = seen.effect() == Effect::Allow;
         let has_text = is_allowed && has_text();
-        for (role, position, example, value) in seen.values(self.policies) {
+        // What only rides along, such as a commit message, is no place, and there are many such texts.
+        let is_wanted = |role: Role| role.is_resource() || names_recipient(role);
+        for (role, position, example, value) in seen.values(self.policies, &is_wanted) {
             let at = (seen, position);
             if path_of(&value).is_some_and(|path| bounds.protects(path).is_some()) {
                 let by = seen.decider_of_call(self.policies, position);
@@ -62,10 +64,13 @@ impl<'a> Verifier<'_, 'a> {
             if !is_allowed {
                 continue;
             }
-            let by = seen.decider(self.policies, (role, position, example))?;
             let is_outside = |path: &CanonicalPath| !bounds.in_sandbox(role, path);
             let changes = role.changes_path() && path_of(&value).is_some_and(is_outside);
             let sends = reaches_network(role, &value);
+            if !changes && !sends && !has_place(&value) {
+                continue;
+            }
+            let by = seen.decider(self.policies, (role, position, example))?;
             if changes || sends {
                 let level = match self.rule(by).is_some_and(is_limited) {
                     true => Level::Granted,
@@ -111,6 +116,7 @@ impl<'a> Verifier<'_, 'a> {
     ) -> Result<(), TooComplex> {
         let By::Rule(position) = by else { return Ok(()) };
         let Some(Some(named)) = sentences.get(position) else { return Ok(()) };
+        // As `has_place` says, nothing else is compared.
         let is_named = match value {
             Value::Path(path) => named.speaks_of_path(&path.path),
             Value::Url(url) => named.speaks_of_host(&url.destination.host),
@@ -203,11 +209,10 @@ impl<'a> Verifier<'_, 'a> {
                 let mut is_noted = false;
                 policies.search(tool, &mut |search, hit| {
                     let seen = Seen { tool, search, hit };
-                    let covered = seen.values(policies).into_iter().find(|(role, _, _, value)| {
-                        role.is_resource()
-                            && rule.is_relevant_to(*role)
-                            && rule.covers(*role, value)
-                    });
+                    let is_wanted = |role: Role| role.is_resource() && rule.is_relevant_to(role);
+                    let values = seen.values(policies, &is_wanted);
+                    let covered =
+                        values.into_iter().find(|(role, _, _, value)| rule.covers(*role, value));
                     let Some((role, at, example, _)) = covered.filter(|_| !is_noted) else {
                         return Ok(());
                     };
@@ -255,12 +260,22 @@ fn names_each_recipient(rule: &Rule) -> bool {
     }
 }
 
+/// Returns whether text of a role says where something goes.
+fn names_recipient(role: Role) -> bool {
+    matches!(role, Role::ProxyDomain | Role::EmailAddress)
+}
+
 fn reaches_network(role: Role, value: &Value) -> bool {
     match value {
         Value::Url(_) => true,
-        Value::Text(_) => matches!(role, Role::ProxyDomain | Role::EmailAddress),
+        Value::Text(_) => names_recipient(role),
         Value::Path(_) | Value::LocalRemote(_) => false,
     }
+}
+
+/// Returns whether a value has a place that a sentence can name.
+fn has_place(value: &Value) -> bool {
+    matches!(value, Value::Path(_) | Value::Url(_))
 }
 
 fn path_of(value: &Value) -> Option<&CanonicalPath> {

@@ -226,9 +226,9 @@ fn names_any_site(words: &[Word]) -> bool {
     const ALL: [&str; 4] = ["any", "every", "all", "whichever"];
     const SITES: [&str; 8] =
         ["site", "sites", "website", "websites", "page", "pages", "host", "hosts"];
-    words.windows(2).any(|pair| {
-        matches!(pair, [one, other] if one.is_one_of(&ALL) && other.is_one_of(&SITES))
-    })
+    words
+        .windows(2)
+        .any(|pair| matches!(pair, [one, other] if one.is_one_of(&ALL) && other.is_one_of(&SITES)))
 }
 
 fn is_web_with_port(word: &Word) -> bool {

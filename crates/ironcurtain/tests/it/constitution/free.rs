@@ -1,6 +1,7 @@
 //! Free English, with a scripted provider in the place of a model: proposed, verified, shown, accepted.
 
 mod customize;
+mod cut_off;
 mod examples;
 
 use std::fs;
