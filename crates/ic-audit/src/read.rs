@@ -6,7 +6,7 @@
 )]
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use ic_types::{Json, JsonLimits, Object};
@@ -43,18 +43,23 @@ pub struct Record {
     pub fields: Object,
 }
 
+/// The longest line that is read; no record is longer, and memory has an end.
+const LINE_BYTES_MAX: u64 = JsonLimits::ARTIFACT.bytes_max as u64 + 1;
+
 /// The records of a log.
 #[derive(Debug)]
 pub struct Records {
     reader: BufReader<File>,
     n_lines: u64,
+    /// What comes after a line without end cannot be told from the line.
+    is_over: bool,
 }
 
 /// A log that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system would not.
-    #[error("cannot read the log")]
+    #[error("cannot read the log: {0}")]
     Io(#[from] io::Error),
     /// A line is no record; `verify` says more.
     #[error("line {0} of the log is not a record")]
@@ -64,7 +69,7 @@ pub enum ReadError {
 impl Records {
     /// Opens the log at `path`.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { reader: verify::open(path)?, n_lines: 0 })
+        Ok(Self { reader: verify::open(path)?, n_lines: 0, is_over: false })
     }
 
     /// Returns the next whole line as it stands, for callers that parse many of them at once.
@@ -74,8 +79,16 @@ impl Records {
 
     /// Reads the next whole line; a line that is still being written is left for later.
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if self.is_over {
+            return Ok(None);
+        }
         let mut line = Vec::new();
-        let n = self.reader.read_until(b'\n', &mut line)?;
+        let n = (&mut self.reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if LINE_BYTES_MAX <= n as u64 && line.last() != Some(&b'\n') {
+            self.is_over = true;
+            let why = format!("a line of the log is longer than {LINE_BYTES_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         match line.pop() {
             Some(b'\n') => Ok(Some(line)),
             Some(_) => {
@@ -147,5 +160,30 @@ impl Filter {
             && is(&self.request_id, "requestId")
             && self.since.as_deref().is_none_or(|since| since <= time)
             && self.until.as_ref().is_none_or(until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// It takes no room on the disk, and would take all of the memory.
+    #[test]
+    fn a_line_without_end_ends_the_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let mut log = File::options().create_new(true).write(true).open(&path).unwrap();
+        log.write_all(b"{\"seq\":0}\n").unwrap();
+        log.set_len(200 << 30).unwrap();
+        let mut records = Records::open(&path).unwrap();
+        assert!(records.next().is_some_and(|it| it.is_ok()));
+        let why = records.next().unwrap().unwrap_err().to_string();
+        assert_eq!(
+            why,
+            format!("cannot read the log: a line of the log is longer than {LINE_BYTES_MAX} bytes")
+        );
+        assert!(records.next().is_none(), "what follows cannot be told from it");
     }
 }

@@ -9,8 +9,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_home::FileError;
 use ic_home::file::{self, Stamp};
+use ic_home::watch::DirectoryWatch;
+use ic_home::{FileError, Process};
 use ic_policy::{DecidedBy, Decision};
 use ic_types::{Digest, EscalationId, Json, Object, SessionName, Timestamp};
 
@@ -50,6 +51,8 @@ pub struct Pending {
     request: Arc<Request>,
     /// Of the very bytes that were read.
     bytes_digest: Digest,
+    /// The process that asks.
+    process: Process,
 }
 
 /// What is answered.
@@ -74,6 +77,8 @@ pub enum Receipt {
     Changed,
     /// To the session it was no answer to what it had asked: the call is denied.
     Refused,
+    /// The session runs no more; nothing was answered.
+    Ended,
 }
 
 /// What became of an answer, and which question it was to; printed as people are told.
@@ -164,6 +169,7 @@ impl Board {
         if let Some((of, pending)) = self.read.get(&path)
             && *of == stamp
             && pending.request.session == session.session
+            && pending.process == session.process
         {
             return Ok(Some(pending.clone()));
         }
@@ -174,6 +180,7 @@ impl Board {
             directory: directory.clone(),
             request: Arc::new(it.request),
             bytes_digest: it.bytes_digest,
+            process: session.process,
         };
         self.read.insert(path, (stamp, pending.clone()));
         Ok(Some(pending))
@@ -276,6 +283,10 @@ impl Pending {
         if self.request.expires_at < now {
             return Ok(Receipt::Expired);
         }
+        // Whoever was killed left its question behind.
+        if !self.process.is_running()? {
+            return Ok(Receipt::Ended);
+        }
         match (self.found()?, decision) {
             (None, _) => return Ok(Receipt::Expired),
             (Some(found), Decision::Approved) if found != self.bytes_digest => {
@@ -298,7 +309,9 @@ impl Pending {
             Err(error) => return Err(error.into()),
         }
         if self.found()?.is_none() {
-            if Ending::of(&self.directory, &self.request.escalation) == Ending::Malformed {
+            let found = file::read_own(&path, RESPONSE_BYTES_MAX as u64);
+            let is_ours = found.is_ok_and(|it| it.is_some_and(|it| it == bytes));
+            if !is_ours && self.is_refused() {
                 return Ok(Receipt::Refused);
             }
             // Nobody waits for it, and nobody should find it.
@@ -306,6 +319,16 @@ impl Pending {
             return Ok(Receipt::Expired);
         }
         Ok(Receipt::Accepted(decision))
+    }
+
+    /// Returns whether the session has refused what was answered; it does so at once, if it does.
+    pub fn is_refused(&self) -> bool {
+        Ending::of(&self.directory, &self.request.escalation) == Ending::Malformed
+    }
+
+    /// Watches what becomes of the question.
+    pub fn watch(&self) -> Result<DirectoryWatch, FileError> {
+        DirectoryWatch::on(&self.directory)
     }
 
     /// Returns the digest of the question that stands there now.
@@ -351,6 +374,9 @@ impl fmt::Display for Told {
                 f,
                 "Escalation #{number}: the session did not accept the response, so the call is denied"
             ),
+            Receipt::Ended => {
+                write!(f, "Escalation #{number}: its session has ended; nothing was answered")
+            }
             Receipt::Changed => write!(
                 f,
                 "Escalation #{number} is not what was shown any more; nothing was answered"
@@ -378,6 +404,7 @@ mod tests {
             directory: directory.to_owned(),
             request: Arc::new(Request::parse(text.as_bytes(), &id, &session).unwrap()),
             bytes_digest: Digest::of(text.as_bytes()),
+            process: Process::this().unwrap(),
         };
         (pending, text)
     }
@@ -391,8 +418,25 @@ mod tests {
             label: "x".to_owned(),
             escalation_dir: directory.to_owned(),
             started_at: Timestamp::from_unix_ms(0),
-            process: ic_home::Process::this().unwrap(),
+            process: Process::this().unwrap(),
         }
+    }
+
+    #[test]
+    fn an_answer_to_a_session_that_runs_no_more_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let (mut pending, text) = pending(root.path());
+        file::create_new_unsynced(root.path().join("request-e.json"), text.as_bytes()).unwrap();
+        // Another one has its number by now.
+        let this = Process::this().unwrap();
+        pending.process = Process { start_time: this.start_time - 1, ..this };
+        for reply in [Reply::Approve(None), Reply::Deny] {
+            let told = pending.answer(&reply, DecidedBy::Cli, Timestamp::from_unix_ms(0)).unwrap();
+            assert_eq!(told.receipt, Receipt::Ended);
+            let said = "Escalation #1: its session has ended; nothing was answered";
+            assert_eq!(told.to_string(), said);
+        }
+        assert_eq!(file::names(root.path()).unwrap().unwrap(), ["request-e.json"]);
     }
 
     /// The question is withdrawn after we looked whether it is still there, and before we wrote.

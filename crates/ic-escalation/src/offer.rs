@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ic_policy::Escalation;
-use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName, visible};
+use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName, letter_by_letter, visible};
 
 use crate::closed::Closed;
 use crate::display::clock;
@@ -322,7 +322,11 @@ impl Wish {
         let mut lines = vec![format!("`{server}` may call `{tool}` without asking again, for")];
         for (role, scope) in scopes {
             let parts = scope.describe(*role).into_iter();
-            lines.extend(parts.map(|part| format!("  {role}: {part}")));
+            for part in parts {
+                let letters = letter_by_letter(&part);
+                lines.push(format!("  {role}: {part}"));
+                lines.extend(letters.map(|it| format!("    letter by letter: {it}")));
+            }
         }
         lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
         let mut end = format!("until {} or the end of the session", clock(terms.expires_at));

@@ -112,7 +112,10 @@ impl Dashboard {
     }
 
     /// Takes in that a request is over.
+    ///
+    /// What its session did not accept is over once, as the session says: not as it was answered.
     pub fn ended(&mut self, row: HistoryRow) {
+        self.history.retain(|it| (it.number, &it.session) != (row.number, &row.session));
         self.history.push_front(row);
         self.history.truncate(HISTORY_MAX);
     }

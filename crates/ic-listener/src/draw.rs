@@ -14,7 +14,7 @@ mod panels;
 mod places;
 
 use ic_terminal::{Frame, Ink, Line, Size, Span};
-use ic_types::Timestamp;
+use ic_types::{Timestamp, counted};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -118,6 +118,11 @@ impl Drawing {
         if !scene.dashboard.filter().is_empty() {
             line = line.and(Ink::Emphasis, &format!(" · only \"{}\"", scene.dashboard.filter()));
         }
+        let n_complaints = scene.dashboard.complaints().len();
+        if 0 < n_complaints {
+            let problems = counted(n_complaints as u64, "problem", "problems");
+            line = line.and(Ink::Bad, &format!(" · {problems} (Tab)"));
+        }
         let keys = Line::new(Ink::Quiet, "? help · q quit");
         let used = u16::try_from(keys.width()).unwrap_or(u16::MAX);
         let left = place.width.saturating_sub(used.saturating_add(1));
@@ -182,8 +187,10 @@ impl Drawing {
 
     fn history(&mut self, scene: &Scene<'_>, place: Rect) {
         let room = usize::from(place.height);
-        let rows: Vec<Line> = scene.dashboard.history().take(room).map(panels::ended).collect();
-        self.list("History", &rows, 0, "Nothing was answered yet.", place);
+        let cost = scene.dashboard.economy().map(|it| Line::new(Ink::Quiet, &it));
+        let ends = panels::ends(scene.dashboard).take(room);
+        let rows: Vec<Line> = cost.into_iter().chain(ends).collect();
+        self.list("History", &rows, 0, "", place);
     }
 
     /// Draws the question with its keys, or the panel that is open.

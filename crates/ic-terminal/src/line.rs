@@ -291,6 +291,23 @@ mod tests {
         Line::plain(text).fold(columns, &mark).iter().map(Line::text).collect()
     }
 
+    /// A letter that shares its place with its neighbour on some terminals would be hidden by what follows.
+    #[test]
+    fn every_letter_has_a_place_of_its_own() {
+        for c in ' '..=char::MAX {
+            if visible(&c.to_string()) != c.to_string() {
+                continue;
+            }
+            let n_places = |text: String| text.graphemes(true).count();
+            assert_eq!(n_places(format!("{c}b")), 2, "{:x} before a letter", u32::from(c));
+            for before in ['a', '\u{1f466}'] {
+                let apart = before.to_string().width() + c.to_string().width();
+                let together = format!("{before}{c}").width();
+                assert_eq!(together, apart, "{:x} behind {before}", u32::from(c));
+            }
+        }
+    }
+
     #[test]
     fn what_is_too_wide_loses_its_middle() {
         for (text, columns, expected) in [

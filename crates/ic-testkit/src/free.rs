@@ -19,8 +19,9 @@ pub struct Example {
 impl Example {
     /// Returns the constitution in these wordings.
     pub fn constitution(&self) -> String {
-        let free: String = self.free.iter().map(|(wording, _)| format!("{wording}.\n\n")).collect();
-        format!("{}\n{free}", self.plain)
+        let wordings: Vec<&str> = self.free.iter().map(|(wording, _)| *wording).collect();
+        let free = wordings.join(".\n\n");
+        format!("{}\n{free}.\n", self.plain)
     }
 
     /// Returns what the model answered: plain sentences, and no calls that test them.

@@ -108,6 +108,12 @@ fn is_harmless(c: char) -> bool {
         | '\u{180b}'..='\u{180f}'
         // Zero width, bidirectional marks and overrides, line and paragraph separators.
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+        // What is drawn together with the letter after it, or changes the picture before it: a terminal may
+        // give both one place, or each its own.
+        | '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{d4e}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{111c2}'..='\u{111c3}' | '\u{113d1}' | '\u{1193f}' | '\u{11941}'
+        | '\u{11a3a}' | '\u{11a84}'..='\u{11a89}' | '\u{11d46}' | '\u{11f02}'
+        | '\u{1f3fb}'..='\u{1f3ff}'
         // Fillers, variation selectors, byte order mark, interlinear annotation, replacement.
         | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffc}'
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{13430}'..='\u{1345f}'

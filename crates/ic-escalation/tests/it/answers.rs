@@ -231,7 +231,9 @@ async fn of_many_who_answer_at_once_the_first_is_obeyed() {
             .filter_map(|it| match it.receipt {
                 Receipt::Accepted(decision) => Some(decision),
                 Receipt::AnsweredAlready => None,
-                Receipt::Expired | Receipt::Changed | Receipt::Refused => panic!("{it:?}"),
+                Receipt::Expired | Receipt::Changed | Receipt::Refused | Receipt::Ended => {
+                    panic!("{it:?}")
+                }
             })
             .collect();
         assert_eq!(accepted.len(), 1, "{told:?}");

@@ -65,7 +65,7 @@ fn child() {
                 Receipt::Accepted(Decision::Approved) => "approved",
                 Receipt::Accepted(Decision::Denied) => "denied",
                 Receipt::AnsweredAlready => "already",
-                Receipt::Expired | Receipt::Changed | Receipt::Refused => "other",
+                Receipt::Expired | Receipt::Changed | Receipt::Refused | Receipt::Ended => "other",
             };
             fs::write(format!("told-{at}"), told).unwrap();
         }

@@ -40,9 +40,7 @@ pub(super) fn of(panel: Panel, scene: &Scene<'_>) -> (&'static str, Vec<Line>) {
         Panel::Sessions => ("Sessions", sessions(dashboard, *now)),
         Panel::History => {
             let cost = dashboard.economy().map(|it| Line::new(Ink::Quiet, &it));
-            let rows: Vec<Line> = dashboard.history().map(ended).collect();
-            let rows = or(rows, "Nothing was answered yet.");
-            ("History", cost.into_iter().chain(rows).collect())
+            ("History", cost.into_iter().chain(ends(dashboard)).collect())
         }
         Panel::Grants => {
             let rows = dashboard.grants().iter().rev().flat_map(|it| it.lines.iter());
@@ -78,6 +76,14 @@ pub(super) fn session(dashboard: &Dashboard, row: &SessionRow, now: Timestamp) -
         true => line.and(Ink::Plain, &format!(" {}", row.label)),
         false => line.and(Ink::Plain, &format!(" {} · {}", row.kind, row.label)),
     }
+}
+
+/// Returns how requests ended, a row each, or says that none did.
+pub(super) fn ends(dashboard: &Dashboard) -> impl Iterator<Item = Line> {
+    let mut rows = dashboard.history().map(ended).peekable();
+    let is_empty = rows.peek().is_none();
+    let nothing = Line::new(Ink::Quiet, "Nothing was answered since this listener began.");
+    rows.chain(is_empty.then_some(nothing))
 }
 
 /// Returns a request that is over in one row.

@@ -13,7 +13,7 @@ use ic_home::{Environment, Home};
 use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
-use ic_types::{CanonicalPath, Role, ServerName, ToolName};
+use ic_types::{CanonicalPath, Role, ServerName, ToolName, letter_by_letter};
 
 use super::difference::Difference;
 use super::preview::Preview;
@@ -124,7 +124,11 @@ impl AlwaysOffer {
             "With `y` this call is approved, and this is added to the policy for new sessions:"
                 .to_owned(),
         ];
-        lines.extend(details.map(|line| format!("  {}", visible(&line))));
+        for line in details {
+            lines.push(format!("  {}", visible(&line)));
+            let letters = letter_by_letter(&line);
+            lines.extend(letters.map(|it| format!("    letter by letter: {it}")));
+        }
         lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));
         let changes = self.difference.lines_at_most(SHOWN_MAX, &self.shows_all());
         lines.extend(changes.into_iter().map(|line| format!("  {line}")));

@@ -9,7 +9,7 @@ use ic_listener::{Dashboard, Drawing, Places, Scene, Standing, draw, sent::sent}
 use ic_terminal::gate::Arrival;
 use ic_terminal::{Decoder, Ink, Key, Line, Piece, Size, Span};
 use ic_types::Timestamp;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpid, getsid, kill_process};
 use tokio::time::Instant;
 
 use super::banner::{Asking, Banner, Place};
@@ -85,6 +85,11 @@ impl<'a> FullScreen<'a> {
 
     /// Gives the terminal to the program that started us, until it lets us go on.
     pub(crate) fn suspend(&mut self) {
+        // A session leader is not stopped by this signal if nobody could let it go on, as in a window that runs
+        // nothing else; the terminal would stay as it is for a shell.
+        if getsid(None) == Ok(getpid()) {
+            return;
+        }
         self.clear();
         raw::restore();
         kill_process(getpid(), Signal::TSTP).ok();

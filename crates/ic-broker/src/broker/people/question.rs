@@ -28,9 +28,9 @@ enum Gone {
 }
 
 /// How often it is looked whether anybody is still there to answer.
-const LOOK_EVERY: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How often in a row nobody was there when a question is given up: whoever comes back at once still finds it.
-const ABSENCES_MAX: usize = 3;
+const ABSENCES_MAX: usize = 12;
 
 /// What a question came to.
 enum Came {
@@ -190,7 +190,7 @@ impl Broker {
             }
             Err(Gone::Alone) => {
                 let why = "the approver left before the request was answered";
-                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
+                ("expired", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
             }
             Err(Gone::Left) => {
                 let why = "the client disconnected before the request was answered";
@@ -241,7 +241,7 @@ fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
             Decision::Denied => Ending::Denied,
         },
         Ok(Outcome::Malformed(_)) => Ending::Denied,
-        Ok(Outcome::Expired) => Ending::Expired,
-        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left | Gone::Alone) => Ending::Withdrawn,
+        Ok(Outcome::Expired) | Err(Gone::Alone) => Ending::Expired,
+        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left) => Ending::Withdrawn,
     }
 }

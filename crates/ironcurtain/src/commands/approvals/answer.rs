@@ -13,6 +13,7 @@ use ic_escalation::{Offer, Pending, Receipt, Reply, ScopeKind, Terms, Told, Wish
 use ic_home::{Clock as _, Environment, SystemClock};
 use ic_policy::{DecidedBy, Decision};
 use ic_types::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{At, Sight, Target, lines, person, unusable};
 use crate::commands::Exit;
@@ -21,6 +22,11 @@ use crate::error::Failure;
 use crate::own_policy::always::{Always, AlwaysOffer};
 use crate::person::{Answer, Person};
 use crate::screen::Screen;
+
+/// How long it is waited whether a session refuses an approval; it does so at once, if it does.
+const REFUSED_WITHIN: Duration = Duration::from_millis(100);
+/// How often something else may happen meanwhile.
+const WAKES_MAX: usize = 20;
 
 /// Approve one request
 ///
@@ -166,9 +172,31 @@ fn settle(
         screen.line(&always.apply(offer, person.how_agreed())?)?;
     }
     let told = pending.answer(reply, DecidedBy::Cli, SystemClock.now());
-    let told = told.map_err(|error| unusable(&error))?;
+    let mut told = told.map_err(|error| unusable(&error))?;
+    // Nobody is there to be told later.
+    let is_approved = told.receipt == Receipt::Accepted(Decision::Approved);
+    if is_approved && is_refused(pending) {
+        told.receipt = Receipt::Refused;
+    }
     screen.line(&receipt(pending, told)?)?;
     Ok(Exit::Success)
+}
+
+/// Waits a moment whether the session refuses what was approved.
+fn is_refused(pending: &Pending) -> bool {
+    let Ok(mut watch) = pending.watch() else { return pending.is_refused() };
+    let wait = Timespec { tv_sec: 0, tv_nsec: REFUSED_WITHIN.subsec_nanos().into() };
+    // Whatever else happens there wakes us as well.
+    for _ in 0..WAKES_MAX {
+        if pending.is_refused() {
+            return true;
+        }
+        let woken = poll(&mut [PollFd::new(&watch, PollFlags::IN)], Some(&wait));
+        if !woken.is_ok_and(|it| 0 < it) || watch.changes().is_err() {
+            break;
+        }
+    }
+    pending.is_refused()
 }
 
 /// Says that an answer was accepted; that it was not is a failure.
@@ -183,6 +211,7 @@ pub(super) fn receipt(pending: &Pending, told: Told) -> Result<String, Failure> 
         }
         Receipt::Expired => "the call was not forwarded; the agent may ask again",
         Receipt::AnsweredAlready => "the first answer counts; the audit log shows it",
+        Receipt::Ended => "start the session again, and the agent may ask again",
         Receipt::Changed => "look at it again: `ironcurtain approvals list`",
         Receipt::Refused => {
             "another program may have changed the request; `ironcurtain audit show` says why"

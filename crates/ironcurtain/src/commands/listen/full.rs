@@ -11,7 +11,7 @@ use ic_listener::{Act, Command, Dashboard, HistoryRow, Panel, RequestRow, Sessio
 use ic_policy::{DecidedBy, Decision};
 use ic_terminal::gate::Reach;
 use ic_terminal::{Ink, Key, Piece};
-use ic_types::EscalationId;
+use ic_types::{EscalationId, counted};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -432,10 +432,21 @@ impl Listening<'_> {
             return self.dashboard.say(Ink::Quiet, NOTHING);
         }
         self.with_banner(|banner, place| {
-            for number in meant {
-                banner.deny(number, place);
+            for number in &meant {
+                banner.deny(*number, place);
             }
         });
+        let left: Vec<u64> = self.watcher.shown.values().map(Pending::number).collect();
+        if meant.iter().any(|it| left.contains(it)) {
+            // Why is said already.
+            return;
+        }
+        let denied = counted(meant.len() as u64, "request was denied", "requests were denied");
+        let left = match left.len() as u64 {
+            0 => String::new(),
+            n => format!("; {}", counted(n, "other waits", "others wait")),
+        };
+        self.dashboard.say(Ink::Quiet, &format!("{denied}{left}"));
     }
 
     /// Takes a grant back; that lets less happen, so nobody is asked.

@@ -373,7 +373,11 @@ impl Asking for Everybodys {
             Receipt::Accepted(how) => {
                 self.answered.borrow_mut().push((pending.request().escalation.clone(), how));
             }
-            Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed | Receipt::Refused => {}
+            Receipt::Expired
+            | Receipt::AnsweredAlready
+            | Receipt::Changed
+            | Receipt::Refused
+            | Receipt::Ended => {}
         }
         match receipt(pending, told) {
             Ok(accepted) => (Tone::Quiet, accepted),
