@@ -19,7 +19,8 @@ const OF_ANOTHER_SHAPE_MAX: usize = 9;
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     first: Pending,
-    /// Those that differ from the first in their values only, so of them that is shown.
+    /// Those that differ from the first in their values only, so of them that is shown; none of them writes over
+    /// a file.
     alike: Vec<Pending>,
     /// All others; each is shown in full.
     listed: Vec<Pending>,
@@ -155,7 +156,20 @@ fn is_of_same_shape(one: &Pending, other: &Pending) -> bool {
     let keys =
         |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
     let (a, b) = (one.request(), other.request());
-    a.tool == b.tool && keys(a) == keys(b)
+    a.tool == b.tool && keys(a) == keys(b) && !overwrites(b)
+}
+
+/// Returns whether a call writes over a file that is there: what that loses stands only where a call is shown in
+/// full.
+fn overwrites(request: &Request) -> bool {
+    let Some(Json::Array(values)) = request.resolved.get(Role::WritePath.as_str()) else {
+        return false;
+    };
+    let is_there = |it: &Json| match it {
+        Json::Object(object) => object.get("kind").and_then(Json::as_str) == Some("file"),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => false,
+    };
+    values.iter().any(is_there)
 }
 
 /// Shows everything in which a call is not like the first.

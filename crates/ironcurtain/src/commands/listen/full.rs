@@ -171,9 +171,12 @@ impl Listening<'_> {
         }
     }
 
-    /// Says what was said at once; the same for many calls is said as their number.
+    /// Says what was said at once: a few things side by side, and of many the worst or the last.
     fn say_all(&mut self, said: &[(Tone, String)]) {
         let worst = said.iter().find(|(tone, _)| *tone == Tone::Bad);
+        if let (None, [(tone, first), (_, second)]) = (worst, said) {
+            return self.dashboard.say(tone.ink(), &format!("{first} · {second}"));
+        }
         let Some((tone, text)) = worst.or(said.last()) else { return };
         let more = match said.len() {
             1 => String::new(),

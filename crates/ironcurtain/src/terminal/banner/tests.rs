@@ -262,6 +262,26 @@ async fn what_waits_for_one_reason_is_answered_together_whichever_the_tool() {
     assert_eq!(scene.answered(), answered);
 }
 
+/// What a call loses of a file stands only where it is shown in full.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_writes_over_a_file_is_shown_in_full_beside_others() {
+    let mut scene = Scene::new();
+    for id in ["a", "b", "c"] {
+        scene.put(id, "ask", &format!("/d/{id}"));
+    }
+    let request = scene.root.path().join("request-c.json");
+    let text = std::fs::read_to_string(&request).unwrap();
+    let there = r#"{"path":"/d/c","kind":"file","bytes":4,"modified":"1.000000000"}"#;
+    std::fs::write(&request, text.replace(r#"[{"path":"/d/c"}]"#, &format!("[{there}]"))).unwrap();
+    scene.act(Banner::recheck);
+    assert!(scene.said("3 calls need approval; you answer them together:"));
+    assert!(scene.said("and 1 call like it, 2 files under \"/d/\":"), "{:?}", scene.said.lines);
+    assert!(scene.said("may change \"/d/c\""), "{:?}", scene.said.lines);
+    scene.ask().await;
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["a yes", "b yes", "c yes"]);
+}
+
 /// Each call of another shape takes a dozen lines, so there are ten at the most.
 #[tokio::test(start_paused = true)]
 async fn a_group_of_many_shapes_is_short_enough_to_be_read() {

@@ -59,7 +59,7 @@ fn a_client_that_goes_away_takes_its_questions_back() {
     let questions = desk.questions(3);
     proxy.finish();
     for question in questions {
-        answer(&question, &APPROVE, Receipt::Expired);
+        answer(&question, &APPROVE, Receipt::Ended);
     }
     check_nothing_left(&desk, 3);
 }
@@ -72,7 +72,7 @@ fn a_proxy_that_is_told_to_end_takes_its_questions_back() {
     let question = desk.question();
     proxy.signal(rustix::process::Signal::TERM);
     assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
-    answer(&question, &APPROVE, Receipt::Expired);
+    answer(&question, &APPROVE, Receipt::Ended);
     check_nothing_left(&desk, 1);
 }
 

@@ -96,7 +96,7 @@ fn a_task_that_is_interrupted_takes_its_question_back() {
     let output = started.end();
     assert_eq!(output.code, 130, "{output:?}");
     let told = question.answer(&Reply::Approve(None), DecidedBy::Cli, SystemClock.now()).unwrap();
-    assert_eq!(told.receipt, ic_escalation::Receipt::Expired);
+    assert_eq!(told.receipt, ic_escalation::Receipt::Ended);
     assert_eq!(desk.read("home/Documents/a.txt"), None);
     desk.check_log();
     desk.check_nobody_listed();
